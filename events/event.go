@@ -1,0 +1,136 @@
+package events
+
+// Event is one thing that happened. The union is sealed: every type is in this
+// package, and a switch over it that misses one fails lint.
+//
+//sumtype:decl
+type Event interface {
+	isEvent()
+}
+
+func (EpisodeCaptured) isEvent()   {}
+func (EpisodeForgotten) isEvent()  {}
+func (FactProposed) isEvent()      {}
+func (FactDecided) isEvent()       {}
+func (FactPromoted) isEvent()      {}
+func (FactSuperseded) isEvent()    {}
+func (FactCorroborated) isEvent()  {}
+func (FactRetracted) isEvent()     {}
+func (FactSourceLost) isEvent()    {}
+func (FactForgotten) isEvent()     {}
+func (SubjectRegistered) isEvent() {}
+func (SubjectForgotten) isEvent()  {}
+func (VectorEmbedded) isEvent()    {}
+func (TraceRecalled) isEvent()     {}
+func (TraceUsed) isEvent()         {}
+func (TraceJudged) isEvent()       {}
+func (PolicyActivated) isEvent()   {}
+
+// The type names as they stand in the log. A change of meaning or shape is a
+// new version and an upcaster; a name is never reused.
+const (
+	TypeEpisodeCaptured   = "annals.episode.captured.v2"
+	TypeEpisodeForgotten  = "annals.episode.forgotten.v1"
+	TypeFactProposed      = "annals.fact.proposed.v1"
+	TypeFactDecided       = "annals.fact.decided.v1"
+	TypeFactPromoted      = "annals.fact.promoted.v1"
+	TypeFactSuperseded    = "annals.fact.superseded.v1"
+	TypeFactCorroborated  = "annals.fact.corroborated.v1"
+	TypeFactRetracted     = "annals.fact.retracted.v1"
+	TypeFactSourceLost    = "annals.fact.source_lost.v1"
+	TypeFactForgotten     = "annals.fact.forgotten.v1"
+	TypeSubjectRegistered = "annals.subject.registered.v1"
+	TypeSubjectForgotten  = "annals.subject.forgotten.v1"
+	TypeVectorEmbedded    = "annals.vector.embedded.v1"
+	TypeTraceRecalled     = "annals.trace.recalled.v1"
+	TypeTraceUsed         = "annals.trace.used.v1"
+	TypeTraceJudged       = "annals.trace.judged.v1"
+	TypePolicyActivated   = "annals.policy.activated.v1"
+)
+
+// TypeOf is the current type name of e, as it is written.
+func TypeOf(e Event) string {
+	switch e.(type) {
+	case EpisodeCaptured:
+		return TypeEpisodeCaptured
+	case EpisodeForgotten:
+		return TypeEpisodeForgotten
+	case FactProposed:
+		return TypeFactProposed
+	case FactDecided:
+		return TypeFactDecided
+	case FactPromoted:
+		return TypeFactPromoted
+	case FactSuperseded:
+		return TypeFactSuperseded
+	case FactCorroborated:
+		return TypeFactCorroborated
+	case FactRetracted:
+		return TypeFactRetracted
+	case FactSourceLost:
+		return TypeFactSourceLost
+	case FactForgotten:
+		return TypeFactForgotten
+	case SubjectRegistered:
+		return TypeSubjectRegistered
+	case SubjectForgotten:
+		return TypeSubjectForgotten
+	case VectorEmbedded:
+		return TypeVectorEmbedded
+	case TraceRecalled:
+		return TypeTraceRecalled
+	case TraceUsed:
+		return TypeTraceUsed
+	case TraceJudged:
+		return TypeTraceJudged
+	case PolicyActivated:
+		return TypePolicyActivated
+	}
+	return ""
+}
+
+// decodeEvent turns one event of a known type, in any version ever written,
+// into its current Go type.
+func decodeEvent(typ string, data []byte) (Event, error) {
+	typ, data, err := upcast(typ, data)
+	if err != nil {
+		return nil, err
+	}
+	switch typ {
+	case TypeEpisodeCaptured:
+		return decodeAs[EpisodeCaptured](data)
+	case TypeEpisodeForgotten:
+		return decodeAs[EpisodeForgotten](data)
+	case TypeFactProposed:
+		return decodeAs[FactProposed](data)
+	case TypeFactDecided:
+		return decodeAs[FactDecided](data)
+	case TypeFactPromoted:
+		return decodeAs[FactPromoted](data)
+	case TypeFactSuperseded:
+		return decodeAs[FactSuperseded](data)
+	case TypeFactCorroborated:
+		return decodeAs[FactCorroborated](data)
+	case TypeFactRetracted:
+		return decodeAs[FactRetracted](data)
+	case TypeFactSourceLost:
+		return decodeAs[FactSourceLost](data)
+	case TypeFactForgotten:
+		return decodeAs[FactForgotten](data)
+	case TypeSubjectRegistered:
+		return decodeAs[SubjectRegistered](data)
+	case TypeSubjectForgotten:
+		return decodeAs[SubjectForgotten](data)
+	case TypeVectorEmbedded:
+		return decodeAs[VectorEmbedded](data)
+	case TypeTraceRecalled:
+		return decodeAs[TraceRecalled](data)
+	case TypeTraceUsed:
+		return decodeAs[TraceUsed](data)
+	case TypeTraceJudged:
+		return decodeAs[TraceJudged](data)
+	case TypePolicyActivated:
+		return decodeAs[PolicyActivated](data)
+	}
+	return nil, ErrUnknownType
+}

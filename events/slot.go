@@ -1,0 +1,188 @@
+package events
+
+import (
+	"slices"
+	"time"
+)
+
+// FactStatus is the state of one fact or candidate in its slot.
+type FactStatus string
+
+// The states of a fact. Only StatusActive can be current.
+const (
+	StatusCandidate  FactStatus = "candidate" // proposed, waiting for a decision or a review
+	StatusRejected   FactStatus = "rejected"
+	StatusMerged     FactStatus = "merged" // of equal value: its sources went to another fact
+	StatusActive     FactStatus = "active"
+	StatusSuperseded FactStatus = "superseded"
+	StatusRetracted  FactStatus = "retracted"
+	StatusDeleted    FactStatus = "deleted" // a tombstone
+)
+
+// SlotFact is what a slot knows of one of its facts.
+type SlotFact struct {
+	FactProposed
+	Status   FactStatus `json:"status"`
+	Decision FactDecided
+	// Valid is when the fact is true, disjoint and ascending.
+	Valid        []Interval `json:"valid,omitempty"`
+	SupersededBy string     `json:"superseded_by,omitempty"`
+	// Principal is who proposed it.
+	Principal string `json:"principal,omitempty"`
+	// Command is the id of the commit that proposed it.
+	Command    string    `json:"command,omitempty"`
+	ProposedAt uint64    `json:"proposed_at"`
+	RecordedAt time.Time `json:"recorded_at"`
+	// ChangedAt and ChangedTime are those of the last commit that touched it.
+	ChangedAt   uint64    `json:"changed_at"`
+	ChangedTime time.Time `json:"changed_time"`
+	// Retraction is the sealed reason of a retraction.
+	Retraction []byte `json:"retraction,omitempty"`
+	Erasure    string `json:"erasure,omitempty"`
+}
+
+// Slot is the state of a fact slot: what its events mean, folded. Producers
+// decide on it and projectors store it. The zero value is the empty slot.
+//
+// Its invariant: the Valid intervals of all active and superseded facts are
+// disjoint, so that at any moment at most one fact is true.
+type Slot struct {
+	// Facts are in the order of their proposal.
+	Facts []*SlotFact `json:"facts"`
+	// Position is that of the last commit applied.
+	Position uint64 `json:"position"`
+}
+
+// Find returns the fact with the id, or nil.
+func (s *Slot) Find(id string) *SlotFact {
+	for _, f := range s.Facts {
+		if f.Fact == id {
+			return f
+		}
+	}
+	return nil
+}
+
+// At returns the fact that is true at t, or nil.
+func (s *Slot) At(t time.Time) *SlotFact {
+	for _, f := range s.Facts {
+		if f.TrueAt(t) {
+			return f
+		}
+	}
+	return nil
+}
+
+// TrueAt reports whether t is within one of f's intervals.
+func (f *SlotFact) TrueAt(t time.Time) bool {
+	return slices.ContainsFunc(f.Valid, func(iv Interval) bool { return iv.Contains(t) })
+}
+
+// Contains reports whether t is in the interval.
+func (iv Interval) Contains(t time.Time) bool {
+	return !t.Before(iv.From) && (iv.To.IsZero() || t.Before(iv.To))
+}
+
+// Apply folds one commit of the slot into s and returns the ids of the facts
+// it touched, in order and without repetition. A commit at or below s.Position
+// was applied before and changes nothing. Events of other aggregates are no
+// part of a slot and are ignored.
+func (s *Slot) Apply(r Recorded) []string {
+	if r.Position <= s.Position {
+		return nil
+	}
+	s.Position = r.Position
+	var touched []string
+	for _, e := range r.Events {
+		id := s.apply(e, r)
+		if id == "" {
+			continue
+		}
+		if f := s.Find(id); f != nil {
+			f.ChangedAt, f.ChangedTime = r.Position, r.RecordedAt
+		}
+		if !slices.Contains(touched, id) {
+			touched = append(touched, id)
+		}
+	}
+	return touched
+}
+
+// apply folds one event and returns the id of the fact it touched.
+func (s *Slot) apply(e Event, r Recorded) string {
+	switch e := e.(type) {
+	case FactProposed:
+		if s.Find(e.Fact) != nil {
+			return "" // a second proposal of one id cannot happen; the first stands
+		}
+		e.Sources = slices.Clone(e.Sources)
+		s.Facts = append(s.Facts, &SlotFact{
+			FactProposed: e, Status: StatusCandidate, Principal: r.Principal, Command: r.ID,
+			ProposedAt: r.Position, RecordedAt: r.RecordedAt,
+		})
+		return e.Fact
+	case FactDecided:
+		return s.on(e.Fact, func(f *SlotFact) {
+			f.Decision = e
+			switch e.Decision {
+			case DecisionReject:
+				f.Status = StatusRejected
+			case DecisionPromote:
+				if e.Into != e.Fact {
+					f.Status = StatusMerged
+				}
+			case DecisionReview, DecisionQuarantine:
+			}
+		})
+	case FactPromoted:
+		return s.on(e.Fact, func(f *SlotFact) {
+			f.Status, f.Valid = StatusActive, e.Valid
+			if len(e.Valid) == 0 {
+				f.Status = StatusSuperseded
+			}
+		})
+	case FactSuperseded:
+		return s.on(e.Fact, func(f *SlotFact) {
+			f.Valid, f.SupersededBy, f.Status = e.Valid, e.By, StatusSuperseded
+			if n := len(e.Valid); n > 0 && e.Valid[n-1].To.IsZero() {
+				f.Status = StatusActive // it lost a stretch of the past only
+			}
+		})
+	case FactCorroborated:
+		return s.on(e.Fact, func(f *SlotFact) {
+			for _, src := range e.Sources {
+				if !slices.Contains(f.Sources, src) {
+					f.Sources = append(f.Sources, src)
+				}
+			}
+		})
+	case FactRetracted:
+		return s.on(e.Fact, func(f *SlotFact) { f.Status, f.Valid, f.Retraction = StatusRetracted, e.Valid, e.Content })
+	case FactSourceLost:
+		return s.on(e.Fact, func(f *SlotFact) {
+			f.Sources = slices.DeleteFunc(f.Sources, func(src string) bool { return src == e.Source })
+		})
+	case FactForgotten:
+		return s.on(e.Fact, func(f *SlotFact) {
+			*f = SlotFact{
+				FactProposed: FactProposed{Fact: f.Fact, Subject: f.Subject, Class: f.Class},
+				Status:       StatusDeleted, Erasure: e.Erasure, Command: f.Command,
+				ProposedAt: f.ProposedAt, RecordedAt: f.RecordedAt,
+			}
+		})
+	case EpisodeCaptured, EpisodeForgotten, SubjectRegistered, SubjectForgotten,
+		VectorEmbedded, TraceRecalled, TraceUsed, TraceJudged, PolicyActivated:
+	}
+	return ""
+}
+
+// on changes the fact with the id. A tombstoned fact stays one, whatever
+// follows it.
+func (s *Slot) on(id string, change func(*SlotFact)) string {
+	f := s.Find(id)
+	if f == nil || f.Status == StatusDeleted {
+		return ""
+	}
+	change(f)
+	return id
+}

@@ -1,0 +1,46 @@
+package events
+
+// TraceRecalled says which memories an answer was made of.
+type TraceRecalled struct {
+	Trace string `json:"trace"`
+	// Subject is the subject asked about, "" if the whole tenant was.
+	Subject string `json:"subject,omitempty"`
+	Class   string `json:"class"`
+	// At is the position that was read.
+	At       uint64   `json:"at"`
+	Memories []string `json:"memories"`
+	Weights  string   `json:"weights,omitempty"`
+	// Content is a sealed TraceContent.
+	Content []byte `json:"content"`
+}
+
+// TraceContent is what is sealed in a TraceRecalled.
+type TraceContent struct {
+	Query string `json:"query"`
+}
+
+// TraceUsed says which of the memories went into an answer or decision.
+type TraceUsed struct {
+	Trace    string   `json:"trace"`
+	Memories []string `json:"memories"`
+	// AnswerRef is a token of the caller's reference.
+	AnswerRef string `json:"answer_ref,omitempty"`
+}
+
+// Judgement is what a reader thought of one recalled memory.
+type Judgement string
+
+// The judgements.
+const (
+	JudgedUseful     Judgement = "useful"
+	JudgedIrrelevant Judgement = "irrelevant"
+	JudgedStale      Judgement = "stale"
+	JudgedWrong      Judgement = "wrong"
+)
+
+// TraceJudged is feedback on one recalled memory.
+type TraceJudged struct {
+	Trace     string    `json:"trace"`
+	Memory    string    `json:"memory"`
+	Judgement Judgement `json:"judgement"`
+}
