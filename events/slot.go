@@ -44,7 +44,7 @@ type SlotFact struct {
 // Slot is the state of a fact slot: what its events mean, folded. Producers
 // decide on it and projectors store it. The zero value is the empty slot.
 //
-// Its invariant: the Valid intervals of all active and superseded facts are
+// Its invariant: the Valid intervals of all its facts are
 // disjoint, so that at any moment at most one fact is true.
 type Slot struct {
 	// Facts are in the order of their proposal.
@@ -143,9 +143,10 @@ func (s *Slot) apply(e Event, r Recorded) string {
 		})
 	case FactSuperseded:
 		return s.on(e.Fact, func(f *SlotFact) {
-			f.Valid, f.SupersededBy, f.Status = e.Valid, e.By, StatusSuperseded
-			if n := len(e.Valid); n > 0 && e.Valid[n-1].To.IsZero() {
-				f.Status = StatusActive // it lost a stretch of the past only
+			open := len(e.Valid) > 0 && e.Valid[len(e.Valid)-1].To.IsZero()
+			f.Valid, f.SupersededBy = e.Valid, e.By
+			if f.Status == StatusActive && !open { // else it lost a stretch of the past only
+				f.Status = StatusSuperseded
 			}
 		})
 	case FactCorroborated:
