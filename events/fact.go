@@ -26,10 +26,18 @@ type FactProposed struct {
 	ValidFrom time.Time `json:"valid_from,omitzero"`
 	ValidTo   time.Time `json:"valid_to,omitzero"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
-	// Sources are the ids of the episodes it was taken from.
-	Sources []string `json:"sources"`
+	// Sources are the episodes it was taken from.
+	Sources []SourceRef `json:"sources"`
 	// Content is a sealed FactContent.
 	Content []byte `json:"content"`
+}
+
+// SourceRef names an episode that a fact was taken from. The subject is the
+// episode's own, so that a forget of either reaches the fact; it is empty if
+// there is no such episode.
+type SourceRef struct {
+	Episode string `json:"episode"`
+	Subject string `json:"subject,omitempty"`
 }
 
 // FactContent is what is sealed in a FactProposed.
@@ -103,9 +111,9 @@ type FactSuperseded struct {
 
 // FactCorroborated adds the sources of a candidate of equal value to a fact.
 type FactCorroborated struct {
-	Fact      string   `json:"fact"`
-	Candidate string   `json:"candidate"`
-	Sources   []string `json:"sources"`
+	Fact      string      `json:"fact"`
+	Candidate string      `json:"candidate"`
+	Sources   []SourceRef `json:"sources"`
 }
 
 // FactRetracted ends a fact without a replacement.

@@ -161,7 +161,7 @@ func (s *Slot) apply(e Event, r Recorded) string {
 		return s.on(e.Fact, func(f *SlotFact) { f.Status, f.Valid, f.Retraction = StatusRetracted, e.Valid, e.Content })
 	case FactSourceLost:
 		return s.on(e.Fact, func(f *SlotFact) {
-			f.Sources = slices.DeleteFunc(f.Sources, func(src string) bool { return src == e.Source })
+			f.Sources = slices.DeleteFunc(f.Sources, func(src SourceRef) bool { return src.Episode == e.Source })
 		})
 	case FactForgotten:
 		return s.on(e.Fact, func(f *SlotFact) {
