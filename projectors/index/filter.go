@@ -1,0 +1,47 @@
+package index
+
+import "fmt"
+
+// Filter says which documents are eligible. All given conditions must hold.
+//
+// For Subjects, Kinds, Sessions, Categories, Scopes and EntitiesAny a nil list is no condition, while a list that is empty
+// but not nil admits nothing: an allow list that came out empty must not open the door.
+type Filter struct {
+	// Tenant is required.
+	Tenant string
+	// Subjects, together with Tenant, is the scope from which lexical statistics are taken.
+	Subjects []string
+	// Kinds, Sessions, Categories and Scopes hold the admitted values.
+	Kinds                        []Kind
+	Sessions, Categories, Scopes []string
+	// EntitiesAny admits a document with at least one of them, EntitiesAll one with all of them.
+	EntitiesAny, EntitiesAll []string
+	// LabelsAll admits a document with all of them.
+	LabelsAll []string
+	// OccurredFromUS (included) and OccurredToUS (excluded) bound the time of occurrence, in unix microseconds.
+	OccurredFromUS, OccurredToUS *int64
+	// MinTrust is the lowest trust class admitted.
+	MinTrust uint8
+	// ValidAtUS admits only facts that are valid at that unix microsecond. Other kinds ignore it.
+	ValidAtUS *int64
+	// NowUS is the time at which expiry is judged: a document with ExpiresUS other than zero and not after NowUS is out.
+	NowUS int64
+	// Exclude holds the ids that are out.
+	Exclude []string
+}
+
+// Validate reports the first field that is out of range as [ErrTenant], [ErrToken] or [ErrQuery].
+func (f *Filter) Validate() error {
+	if err := checkTenant(f.Tenant); err != nil {
+		return err
+	}
+	if err := checkTokens(f.Subjects, false); err != nil {
+		return err
+	}
+	for _, k := range f.Kinds {
+		if !k.Valid() {
+			return fmt.Errorf("check kinds: %w", ErrQuery)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package dot
+
+import "golang.org/x/sys/cpu"
+
+//go:noescape
+func avx2I8(row *byte, query *int16, n int) int32
+
+//go:noescape
+func avx2F32(row *byte, query *float32, n int) float64
+
+// I8 returns the dot product of the int8 values in row with query. It is exact as long as the sum of the absolute products
+// fits an int32, which the caller sees to.
+func I8(row []byte, query []int16) int32 {
+	n := len(query) &^ (blockI8 - 1)
+	if n == 0 || !cpu.X86.HasAVX2 {
+		return goI8(row, query)
+	}
+	row = row[:len(query)]
+	return avx2I8(&row[0], &query[0], n) + tailI8(row[n:], query[n:])
+}
+
+// F32 returns the dot product of the little-endian float32 values in row with query, summed in float64.
+func F32(row []byte, query []float32) float64 {
+	n := len(query) &^ (blockF32 - 1)
+	if n == 0 || !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
+		return goF32(row, query)
+	}
+	row = row[:4*len(query)]
+	return tailF32(avx2F32(&row[0], &query[0], n), row[4*n:], query[n:])
+}

@@ -1,0 +1,71 @@
+#include "textflag.h"
+
+// func avx2I8(row *byte, query *int16, n int) int32
+// n is a positive multiple of 32.
+TEXT ·avx2I8(SB), NOSPLIT, $0-28
+	MOVQ row+0(FP), SI
+	MOVQ query+8(FP), DI
+	MOVQ n+16(FP), CX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+
+loop8:
+	VPMOVSXBW (SI), Y2
+	VPMOVSXBW 16(SI), Y3
+	VPMADDWD (DI), Y2, Y2
+	VPMADDWD 32(DI), Y3, Y3
+	VPADDD Y2, Y0, Y0
+	VPADDD Y3, Y1, Y1
+	ADDQ $32, SI
+	ADDQ $64, DI
+	SUBQ $32, CX
+	JG loop8
+
+	VPADDD Y1, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPADDD X1, X0, X0
+	VPHADDD X0, X0, X0
+	VPHADDD X0, X0, X0
+	VMOVD X0, AX
+	MOVL AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func avx2F32(row *byte, query *float32, n int) float64
+// n is a positive multiple of 16.
+TEXT ·avx2F32(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), SI
+	MOVQ query+8(FP), DI
+	MOVQ n+16(FP), CX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+loopf:
+	VCVTPS2PD (SI), Y4
+	VCVTPS2PD 16(SI), Y5
+	VCVTPS2PD 32(SI), Y6
+	VCVTPS2PD 48(SI), Y7
+	VCVTPS2PD (DI), Y8
+	VCVTPS2PD 16(DI), Y9
+	VCVTPS2PD 32(DI), Y10
+	VCVTPS2PD 48(DI), Y11
+	VFMADD231PD Y8, Y4, Y0
+	VFMADD231PD Y9, Y5, Y1
+	VFMADD231PD Y10, Y6, Y2
+	VFMADD231PD Y11, Y7, Y3
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JG loopf
+
+	VADDPD Y1, Y0, Y0
+	VADDPD Y3, Y2, Y2
+	VADDPD Y2, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPD X1, X0, X0
+	VHADDPD X0, X0, X0
+	MOVSD X0, ret+24(FP)
+	VZEROUPPER
+	RET
