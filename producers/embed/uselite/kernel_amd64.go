@@ -1,0 +1,84 @@
+package uselite
+
+import "golang.org/x/sys/cpu"
+
+// gemmOf returns the code of a kernel, nil if this machine cannot run it. The flags of package cpu also cover
+// whether the operating system saves the wide registers.
+func gemmOf(k Kernel) gemm {
+	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA
+
+	switch k {
+	case KernelGeneric:
+		return gemmGeneric
+	case KernelAVX2:
+		if avx2 {
+			return gemmAVX2
+		}
+	case KernelAVX512:
+		if avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL {
+			return gemmAVX512
+		}
+	case KernelAuto:
+	}
+
+	return nil
+}
+
+// The assembly computes one panel of 16 columns for 4, 8 or 1 rows of a. k is at least 1; strides are in bytes.
+
+//go:noescape
+func gemm4x16(k uint64, a *float32, ldaBytes uint64, b *float32, c *float32, ldcBytes uint64)
+
+//go:noescape
+func gemm1x16(k uint64, a *float32, b *float32, c *float32)
+
+//go:noescape
+func gemm8x16z(k uint64, a *float32, ldaBytes uint64, b *float32, c *float32, ldcBytes uint64)
+
+//go:noescape
+func gemm1x16z(k uint64, a *float32, b *float32, c *float32)
+
+func gemmAVX2(c []float32, ldc int, a []float32, lda, m int, b panels) {
+	if !b.fits(c, ldc, a, lda, m) {
+		return
+	}
+
+	for j := 0; j < b.cols; j += panelWidth {
+		panel := &b.data[j*b.rows]
+		i := 0
+
+		for ; i+4 <= m; i += 4 {
+			gemm4x16(uint64(b.rows), &a[i*lda], uint64(lda)*4, panel, &c[i*ldc+j], uint64(ldc)*4)
+		}
+
+		for ; i < m; i++ {
+			gemm1x16(uint64(b.rows), &a[i*lda], panel, &c[i*ldc+j])
+		}
+	}
+}
+
+// gemmAVX512 gives the same bits as gemmAVX2: the blocks of 8 and of 4 rows both add in the order of k, and the rows
+// that are left over, m modulo 4 in both, are split into the same four partial sums.
+func gemmAVX512(c []float32, ldc int, a []float32, lda, m int, b panels) {
+	if !b.fits(c, ldc, a, lda, m) {
+		return
+	}
+
+	for j := 0; j < b.cols; j += panelWidth {
+		panel := &b.data[j*b.rows]
+		i := 0
+
+		for ; i+8 <= m; i += 8 {
+			gemm8x16z(uint64(b.rows), &a[i*lda], uint64(lda)*4, panel, &c[i*ldc+j], uint64(ldc)*4)
+		}
+
+		if i+4 <= m {
+			gemm4x16(uint64(b.rows), &a[i*lda], uint64(lda)*4, panel, &c[i*ldc+j], uint64(ldc)*4)
+			i += 4
+		}
+
+		for ; i < m; i++ {
+			gemm1x16z(uint64(b.rows), &a[i*lda], panel, &c[i*ldc+j])
+		}
+	}
+}

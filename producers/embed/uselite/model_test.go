@@ -1,0 +1,309 @@
+package uselite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/annals-memory/annals/producers/embed"
+)
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+
+	for _, k := range Kernels() {
+		t.Run(k.String(), func(t *testing.T) {
+			t.Parallel()
+
+			m := model(t, k)
+			if m.Kernel() != k {
+				t.Fatalf("kernel is %s", m.Kernel())
+			}
+
+			worst, vectors := 1.0, 0
+
+			for _, c := range golden(t) {
+				ids := m.words.encode(c.Text)
+				if diff := cmp.Diff(c.IDs, ids); diff != "" {
+					t.Errorf("token ids of %q (-want +got):\n%s", c.Text, diff)
+				}
+
+				if c.Emb == nil {
+					continue
+				}
+
+				got := make([]float32, Dim)
+				if !m.forward(t.Context(), ids[:min(len(ids), maxTokens)], got) {
+					t.Fatal("no vector")
+				}
+
+				embed.Normalize(got)
+
+				worst = min(worst, cosine(got, c.Emb))
+				vectors++
+			}
+
+			t.Logf("%d vectors, worst cosine %.6f", vectors, worst)
+
+			if worst < 0.9993 || vectors < 16 { // Quantisation alone costs 0.0006.
+				t.Errorf("%d vectors, worst cosine %.6f", vectors, worst)
+			}
+		})
+	}
+}
+
+// TestGoldenTellsTextsApart is the positive control of TestGolden: the threshold is far above what another text gets.
+func TestGoldenTellsTextsApart(t *testing.T) {
+	t.Parallel()
+
+	cases := golden(t)
+	for i, a := range cases {
+		for _, b := range cases[i+1:] {
+			if a.Emb != nil && b.Emb != nil && cosine(a.Emb, b.Emb) > 0.99 {
+				t.Errorf("%q and %q are too close", a.Text, b.Text)
+			}
+		}
+	}
+}
+
+func TestKernelsAgree(t *testing.T) {
+	t.Parallel()
+
+	texts := []string{"hello", "Invoices are due within thirty days of the delivery.", words(150)}
+	want, err := model(t, KernelGeneric).Embed(t.Context(), texts, embed.Document)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	vectors := map[Kernel][][]float32{}
+
+	for _, k := range Kernels() {
+		got, err := model(t, k).Embed(t.Context(), texts, embed.Document)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		vectors[k] = got
+
+		for i := range texts {
+			if c := cosine(want[i], got[i]); c < 0.99999 {
+				t.Errorf("text %d: cosine of %s and generic is %.7f", i, k, c)
+			}
+		}
+	}
+
+	if wide, ok := vectors[KernelAVX512]; ok {
+		if diff := cmp.Diff(vectors[KernelAVX2], wide); diff != "" {
+			t.Errorf("AVX2 and AVX-512 differ:\n%s", diff)
+		}
+	}
+}
+
+func TestMeaning(t *testing.T) {
+	t.Parallel()
+
+	v, err := model(t, KernelAuto).Embed(t.Context(), []string{
+		"How do I reset my password?",
+		"I forgot my login credentials and need to recover my account.",
+		"The bakery opens at seven on Sundays.",
+	}, embed.Query)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if near, far := cosine(v[0], v[1]), cosine(v[0], v[2]); near < far+0.2 {
+		t.Errorf("paraphrase %.3f, unrelated %.3f", near, far)
+	}
+}
+
+func TestNothingToSay(t *testing.T) {
+	t.Parallel()
+
+	texts := []string{"", " ", "\t\r\n\u00a0\u3000", "\u65e5\u672c\u8a9e", "\x00", "\xff\xfe", "\u200b", "word"}
+	v, err := model(t, KernelAuto).Embed(t.Context(), texts, embed.Document)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for i, text := range texts {
+		if known := i == len(texts)-1; known != (v[i] != nil) {
+			t.Errorf("%q: %d components", text, len(v[i]))
+		}
+	}
+}
+
+func TestWindows(t *testing.T) {
+	t.Parallel()
+
+	m := model(t, KernelAuto)
+	full := words(maxWindows * maxTokens) // Each word is at least one token.
+	texts := []string{
+		words(100),
+		words(200),
+		full,
+		full + " and whatever follows the last window",
+		full + strings.Repeat(" x", 1<<20),
+	}
+
+	v, err := m.Embed(t.Context(), texts, embed.Document)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if cosine(v[0], v[1]) > 0.99999 {
+		t.Error("the second window makes no difference")
+	}
+
+	if diff := cmp.Diff(v[2], v[3]); diff != "" {
+		t.Error("text behind the last window makes a difference")
+	}
+
+	if diff := cmp.Diff(v[2], v[4]); diff != "" {
+		t.Error("a huge text differs from its first windows")
+	}
+}
+
+// TestDeterministic embeds the same texts in other batches, all at once, and wants the same bits.
+func TestDeterministic(t *testing.T) {
+	t.Parallel()
+
+	for _, k := range Kernels() {
+		t.Run(k.String(), func(t *testing.T) {
+			t.Parallel()
+
+			m := model(t, k)
+			texts := make([]string, 12)
+
+			for i := range texts {
+				texts[i] = words(i * 2)
+			}
+
+			want, err := m.Embed(t.Context(), texts, embed.Document)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			var group sync.WaitGroup
+
+			for size := 1; size <= len(texts); size += 3 {
+				group.Go(func() {
+					var got [][]float32
+
+					for start := 0; start < len(texts); start += size {
+						part, err := m.Embed(t.Context(), texts[start:min(start+size, len(texts))], embed.Query)
+						if err != nil {
+							t.Error(err)
+
+							return
+						}
+
+						got = append(got, part...)
+					}
+
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("batches of %d differ", size)
+					}
+				})
+			}
+
+			group.Wait()
+		})
+	}
+}
+
+func TestEmbedRefuses(t *testing.T) {
+	t.Parallel()
+
+	m := model(t, KernelAuto)
+
+	if _, err := m.Embed(t.Context(), make([]string, m.MaxBatch()+1), embed.Document); !errors.Is(err, embed.ErrBatchTooLarge) {
+		t.Errorf("oversized batch: %v", err)
+	}
+
+	v, err := embed.All(t.Context(), m, make([]string, m.MaxBatch()+1), embed.Document)
+	if err != nil || len(v) != m.MaxBatch()+1 {
+		t.Errorf("All: %d vectors, %v", len(v), err)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	if v, err := m.Embed(ctx, []string{"secret plan"}, embed.Document); !errors.Is(err, context.Canceled) || v != nil ||
+		strings.Contains(err.Error(), "secret") {
+		t.Errorf("cancelled: %v, %v", v, err)
+	}
+
+	if v, err := m.Embed(t.Context(), nil, embed.Document); err != nil || len(v) != 0 {
+		t.Errorf("no texts: %v, %v", v, err)
+	}
+}
+
+// TestSlotsComeBack would block for ever if a cancelled call kept a slot.
+func TestSlotsComeBack(t *testing.T) {
+	t.Parallel()
+
+	m, err := New(WithKernel(KernelAuto))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	slots := make([]*scratch, cap(m.free))
+	for i := range slots {
+		slots[i] = <-m.free
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+
+	go func() {
+		_, err := m.Embed(ctx, []string{"waits for a slot"}, embed.Document)
+		done <- err
+	}()
+	cancel()
+
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Embed = %v while all slots are taken", err)
+	}
+
+	for _, s := range slots {
+		m.free <- s
+	}
+
+	if _, err := m.Embed(t.Context(), []string{"now", "they", "are", "free"}, embed.Document); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestID(t *testing.T) {
+	t.Parallel()
+
+	want := embed.ModelID{
+		Provider: "builtin",
+		Model:    "use-lite-en-i8",
+		Revision: "6b80de18b3ffa55c",
+		Dim:      512,
+		Prep:     "nfkc;max-32768-chars;windows-16x128-mean",
+	}
+	for _, k := range Kernels() {
+		if diff := cmp.Diff(want, model(t, k).ID()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", k, diff)
+		}
+	}
+}
+
+// words makes a text of n short words that differ.
+func words(n int) string {
+	list := []string{"river", "meeting", "blue", "account", "never", "Tuesday", "engine", "paper", "happy", "server", "the"}
+
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%s ", list[(i*i+i/7)%len(list)])
+	}
+
+	return b.String()
+}

@@ -1,0 +1,68 @@
+package uselite
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// goldenCase is a text with the token ids and the vector of the reference runtime, which cuts after 128 tokens. It
+// has no vector for a text that the reference refuses.
+type goldenCase struct {
+	Text string    `json:"text"`
+	IDs  []int32   `json:"ids"`
+	Emb  []float32 `json:"emb"`
+}
+
+func golden(tb testing.TB) []goldenCase {
+	tb.Helper()
+
+	b, err := os.ReadFile(filepath.Join("testdata", "golden.json"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	var cases []goldenCase
+	if err := json.Unmarshal(b, &cases); err != nil {
+		tb.Fatal(err)
+	}
+
+	return cases
+}
+
+// sharedModels makes each model once: with the race detector, decoding the weights is most of a test's time.
+var sharedModels = struct {
+	sync.Mutex
+	models map[Kernel]*Model
+}{models: map[Kernel]*Model{}}
+
+func model(tb testing.TB, k Kernel) *Model {
+	tb.Helper()
+
+	sharedModels.Lock()
+	defer sharedModels.Unlock()
+
+	if m := sharedModels.models[k]; m != nil {
+		return m
+	}
+
+	m, err := New(WithKernel(k))
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	sharedModels.models[k] = m
+
+	return m
+}
+
+func cosine(a, b []float32) float64 {
+	var sum float64
+	for i, x := range a {
+		sum += float64(x) * float64(b[i])
+	}
+
+	return sum
+}
