@@ -13,6 +13,8 @@ var (
 	ErrForbidden = errors.New("forbidden")
 	// ErrKeyReused: the idempotency key was used for another request.
 	ErrKeyReused = errors.New("idempotency key was used with another request")
+	// ErrBadTime: a time is not RFC 3339 with an offset.
+	ErrBadTime = errors.New("bad time")
 	// ErrBehind: a view is not at the position that was waited for.
 	ErrBehind = errors.New("view is behind")
 )
