@@ -41,6 +41,10 @@ type SlotFact struct {
 	Erasure    string `json:"erasure,omitempty"`
 }
 
+// isEvent keeps SlotFact out of the union of events, which the event that it
+// embeds would bring it into.
+func (*SlotFact) isEvent(struct{}) {} //nolint:unused // it is there to hide the promoted one
+
 // Slot is the state of a fact slot: what its events mean, folded. Producers
 // decide on it and projectors store it. The zero value is the empty slot.
 //

@@ -7,7 +7,7 @@ import (
 
 // Time is an instant as requests and answers write it: RFC 3339 with an
 // offset on input, UTC on output, to the microsecond.
-type Time struct {
+type Time struct { //nolint:recvcheck // Or has a meaning for nil, writing has none
 	time.Time
 }
 

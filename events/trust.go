@@ -25,7 +25,7 @@ func trustNames() [TrustSystem + 1]string {
 func ParseTrust(s string) (Trust, error) {
 	for i, n := range trustNames() {
 		if n == s && s != "" {
-			return Trust(i), nil //nolint:gosec // i is an index into a small array.
+			return Trust(i), nil
 		}
 	}
 	return 0, fmt.Errorf("%w: trust", ErrInvalid)
