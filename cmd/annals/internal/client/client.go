@@ -1,0 +1,158 @@
+// Package client calls the HTTP door, over the network or within the process.
+// It is what the command line uses, so that a command does the same whether a
+// server runs or not.
+//
+// Guarantees: an answer that is no success is a *Problem with the door's code
+// and field. Not guaranteed: retries; a command is run once.
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// maxAnswer bounds an answer in bytes.
+const maxAnswer = 256 << 20
+
+// ErrUnreachable says that no server answered.
+var ErrUnreachable = errors.New("server does not answer")
+
+// Problem is an error that the door returned (RFC 9457).
+type Problem struct {
+	Status int    `json:"status"`
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+	Field  string `json:"field"`
+}
+
+// Error names the code, the field and the rule.
+func (p *Problem) Error() string {
+	if p.Field != "" {
+		return fmt.Sprintf("%d %s: %s: %s", p.Status, p.Code, p.Field, p.Detail)
+	}
+	return fmt.Sprintf("%d %s: %s", p.Status, p.Code, p.Detail)
+}
+
+// Client calls one server with one credential.
+type Client struct {
+	base  string
+	token string
+	http  *http.Client
+}
+
+// New makes a client of a server at addr, a host and port or a URL.
+func New(addr, token string) *Client {
+	if !strings.Contains(addr, "://") {
+		addr = "http://" + addr
+	}
+	return &Client{base: strings.TrimRight(addr, "/"), token: token, http: &http.Client{Timeout: time.Minute}}
+}
+
+// InProcess makes a client of a handler in this process.
+func InProcess(h http.Handler, token string) *Client {
+	return &Client{base: "http://annals.internal", token: token, http: &http.Client{Transport: handlerTransport{h}}}
+}
+
+// Call is one request.
+type Call struct {
+	Method, Path string
+	// Key is the idempotency key, "" for none.
+	Key string
+	// Body is encoded as JSON, nil for none; Out is decoded into, nil for none.
+	Body, Out any
+}
+
+// Do makes the call.
+func (c *Client) Do(ctx context.Context, call Call) error {
+	var body io.Reader
+	if call.Body != nil {
+		b, err := json.Marshal(call.Body)
+		if err != nil {
+			return fmt.Errorf("encode request: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, call.Method, c.base+call.Path, body)
+	if err != nil {
+		return fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if call.Key != "" {
+		req.Header.Set("Idempotency-Key", call.Key)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	defer res.Body.Close() //nolint:errcheck // It was only read.
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	if res.StatusCode/100 != 2 {
+		p := &Problem{Status: res.StatusCode}
+		if err := json.Unmarshal(b, p); err != nil || p.Code == "" {
+			p.Code, p.Detail = "not_annals", "the answer is not from an Annals server"
+		}
+		return p
+	}
+	if call.Out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(b, call.Out); err != nil {
+		return fmt.Errorf("decode answer: %w", err)
+	}
+	return nil
+}
+
+// handlerTransport serves a request by calling a handler.
+type handlerTransport struct{ h http.Handler }
+
+func (t handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	rec := &recorder{header: http.Header{}, status: http.StatusOK}
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	defer r.Body.Close() //nolint:errcheck // It was only read.
+	r.RequestURI = r.URL.RequestURI()
+	t.h.ServeHTTP(rec, r)
+	return &http.Response{
+		StatusCode: rec.status, Status: http.StatusText(rec.status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: rec.header, Body: io.NopCloser(&rec.body), ContentLength: int64(rec.body.Len()), Request: r,
+	}, nil
+}
+
+type recorder struct {
+	header http.Header
+	body   bytes.Buffer
+	status int
+	wrote  bool
+}
+
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(status int) {
+	if !r.wrote {
+		r.status, r.wrote = status, true
+	}
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	r.wrote = true
+	n, err := r.body.Write(b)
+	if err != nil {
+		return n, fmt.Errorf("write answer: %w", err)
+	}
+	return n, nil
+}

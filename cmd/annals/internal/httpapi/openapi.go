@@ -1,0 +1,135 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/annals-memory/annals/events"
+)
+
+// openAPI makes the OpenAPI 3.1 document of the table: its schemas are JSON
+// Schema 2020-12, taken from the very types that are decoded and encoded.
+func openAPI(routes []Route, version string) ([]byte, error) {
+	opts := &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[events.Time](): {
+			Type: "string", Format: "date-time", Description: "RFC 3339; an offset is required on input, output is UTC.",
+		},
+		reflect.TypeFor[jsontext.Value](): {Description: "Any JSON value."},
+		reflect.TypeFor[events.Trust](): {
+			Type: "string", Enum: []any{"external", "tool", "agent", "user", "human_verified", "system"},
+		},
+	}}
+	problemSchema, err := jsonschema.ForType(reflect.TypeFor[Problem](), opts)
+	if err != nil {
+		return nil, fmt.Errorf("schema of a problem: %w", err)
+	}
+	paths := map[string]map[string]any{}
+	for _, route := range routes {
+		op, err := operation(route, opts)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", route.Method, route.Path, err)
+		}
+		if paths[route.Path] == nil {
+			paths[route.Path] = map[string]any{}
+		}
+		paths[route.Path][strings.ToLower(route.Method)] = op
+	}
+	doc, err := json.Marshal(map[string]any{
+		"openapi": "3.1.0",
+		"info": map[string]any{
+			"title": "Annals", "version": version, "license": map[string]any{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+			"description": "The memory of record for AI agents. The tenant is the credential's: no request names one.",
+		},
+		"paths": paths,
+		"components": map[string]any{
+			"securitySchemes": map[string]any{"bearer": map[string]any{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+			"schemas":         map[string]any{"Problem": problemSchema},
+		},
+	}, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("encode the document: %w", err)
+	}
+	return doc, nil
+}
+
+func operation(route Route, opts *jsonschema.ForOptions) (map[string]any, error) {
+	op := map[string]any{"summary": route.Summary, "operationId": operationID(route)}
+	var params []any
+	for part := range strings.SplitSeq(route.Path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			params = append(params, map[string]any{
+				"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": map[string]any{"type": "string"},
+			})
+		}
+	}
+	in, err := jsonschema.ForType(route.in, opts)
+	if err != nil {
+		return nil, fmt.Errorf("schema of the request: %w", err)
+	}
+	out, err := jsonschema.ForType(route.out, opts)
+	if err != nil {
+		return nil, fmt.Errorf("schema of the answer: %w", err)
+	}
+	if route.Method == http.MethodGet {
+		for _, name := range in.PropertyOrder {
+			p := map[string]any{"name": name, "in": "query", "schema": in.Properties[name]}
+			for _, r := range in.Required {
+				if r == name {
+					p["required"] = true
+				}
+			}
+			params = append(params, p)
+		}
+	} else {
+		params = append(params, map[string]any{
+			"name": "Idempotency-Key", "in": "header", "schema": map[string]any{"type": "string", "minLength": 1, "maxLength": 255},
+			"description": "A retry with the same key and the same body gets the first answer again.",
+		})
+		if route.in != reflect.TypeFor[None]() {
+			op["requestBody"] = map[string]any{
+				"required": true, "content": map[string]any{"application/json": map[string]any{"schema": in}},
+			}
+		}
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	if len(route.Roles) > 0 {
+		op["security"] = []any{map[string]any{"bearer": []any{}}}
+		op["x-roles"] = route.Roles
+	}
+	op["responses"] = map[string]any{
+		strconv.Itoa(route.Status): map[string]any{
+			"description": http.StatusText(route.Status),
+			"content":     map[string]any{"application/json": map[string]any{"schema": out}},
+		},
+		"default": map[string]any{
+			"description": "Problem details (RFC 9457)",
+			"content": map[string]any{
+				"application/problem+json": map[string]any{"schema": map[string]any{"$ref": "#/components/schemas/Problem"}},
+			},
+		},
+	}
+	return op, nil
+}
+
+// operationID is the method and the fixed parts of the path.
+func operationID(route Route) string {
+	id := strings.ToLower(route.Method)
+	for part := range strings.SplitSeq(strings.TrimPrefix(route.Path, "/v1"), "/") {
+		part = strings.Trim(part, "{}")
+		if part == "" {
+			continue
+		}
+		part = strings.NewReplacer(".", "_").Replace(part)
+		id += strings.ToUpper(part[:1]) + part[1:]
+	}
+	return id
+}
