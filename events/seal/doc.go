@@ -1,0 +1,84 @@
+// Package seal encrypts everything a person could recognise before it reaches
+// the log, and keeps the chain of keys whose destruction is forgetting.
+//
+// # The chain
+//
+//	K0  root            a file of mode 0600, or a KMS; never a row
+//	 │ wraps
+//	 ├─ instance key    row  names                          tenant name → token
+//	 │
+//	K1  tenant          row  k1.<tenant>                    and the index seed
+//	 │ wraps
+//	 ├─ subject id      row  sid.<tenant>.<hash of name>    outside name → random id
+//	 │
+//	K2  subject, class  row  k2.<tenant>.<subject>.<class>  class = consent category
+//	 │ wraps
+//	K3  record          row  k3.<tenant>.<record>           and the record's note
+//	 │ seals
+//	 ▼
+//	sealed bytes        in events, views, checkpoints, artifacts
+//
+// A wrapped key never sits inside an event: an immutable event that carried its
+// own key could not be forgotten. Wrapped keys are rows behind the [Rows] port,
+// which can be removed physically one by one. To forget one record destroy its
+// K3, to withdraw a consent destroy one K2, to forget a person destroy the K2s
+// of one subject whatever the number of records, to part with a tenant destroy
+// its K1.
+//
+// Names never become tokens by themselves. A tenant's token is a keyed hash
+// under the instance key; a subject's id is random and found through a row that
+// can be deleted; a class is a keyed hash under the tenant's index key. Subject
+// names and categories are put into Unicode normalization form C before they
+// are hashed, so that two spellings of the same characters are one name; case
+// and blanks are significant. Tenant names are taken byte for byte.
+//
+// # Guarantees
+//
+//   - Sealed bytes open only under the tenant, subject, class, aggregate,
+//     record, event type and part that they were sealed for. Those are the
+//     associated data, each field with its length before it, so that no two
+//     different sets of fields give the same bytes.
+//   - A changed bit anywhere in sealed bytes or in a row is [ErrTampered].
+//   - A missing row is [ErrKeyDestroyed], which says the level and never a value.
+//   - A record's K3 is never cached: once its row is destroyed, no keyring
+//     opens the record.
+//   - K1 and K2 are cached unwrapped, in a bounded cache, for at most
+//     [Options.CacheTTL]. Destroying through a keyring evicts that keyring's
+//     cache before and after, and a load that overlaps with an eviction is not
+//     cached.
+//   - Concurrent creators of the same tenant, subject id, K2 or record agree on
+//     one winner, across processes.
+//   - Keys are never printed: [Secret] redacts itself everywhere, and errors
+//     name levels and rules, not values.
+//   - Rotation ([Keyring.RotateRoot], [Keyring.RotateTenant],
+//     [Keyring.RotateSubject]) re-wraps survivors under a fresh parent, so that
+//     rows lingering in backups and Raft logs die with the old parent. It can
+//     be interrupted at any point and run again; no token or id changes.
+//
+// # What is not guaranteed
+//
+//   - A K1 or K2 destroyed by another process is noticed when the cached copy
+//     expires, [Options.CacheTTL] at the latest, unless that process' tombstone
+//     makes this one call [Keyring.Evict]. In that time this keyring still opens
+//     what it protects, and what it creates under the destroyed key will never
+//     open elsewhere.
+//   - The package does not know tombstones. A late writer may create a new K2
+//     for a forgotten subject id; refusing such a write is the caller's duty.
+//   - Cached keys are cleared when they leave the cache, but Go may have copied
+//     them, and the expanded key inside a cipher lives until the garbage
+//     collector takes it. A heap dump, swap or a core file can hold keys.
+//   - Destroying a row is only as physical as the [Rows] implementation, and
+//     copies in backups die with the rotation of the parent, not before.
+//   - Lengths, equality of tokens, and the number of records are not hidden.
+//   - Sealed bytes can be replayed at their own place: an older sealed value of
+//     the same label opens. The log's order says which one is current.
+//   - Nonces are random, so that one key must not seal more than 2^32 messages
+//     (NIST SP 800-38D, section 8.3). A K3 seals the few parts of one record; a
+//     K2 is far below that with fewer than four thousand million records.
+//
+// # Sources
+//
+// AES-256-GCM with random 96-bit nonces as in NIST SP 800-38D; HKDF-SHA256 as in
+// RFC 5869; HMAC-SHA256 as in RFC 2104; base32 as in RFC 4648, lower case and
+// without padding.
+package seal

@@ -1,0 +1,291 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// Defaults of [Options].
+const (
+	DefaultCacheSize = 4096
+	DefaultCacheTTL  = time.Minute
+)
+
+// Options says how a keyring works.
+type Options struct {
+	// Now is the clock that cached keys age by. It is required.
+	Now func() time.Time
+	// Rand is the source of keys, ids and nonces, used by one goroutine at a
+	// time; nil is the operating system's.
+	Rand io.Reader
+	// CacheSize is the largest number of unwrapped keys kept. Zero is
+	// [DefaultCacheSize], below zero keeps none.
+	CacheSize int
+	// CacheTTL is how long an unwrapped key is kept at most, and so how long a
+	// key that another process destroyed can still be used here. Zero is
+	// [DefaultCacheTTL].
+	CacheTTL time.Duration
+	// Retired are roots that may still unwrap, but wrap nothing new. They are
+	// needed until [Keyring.RotateRoot] has succeeded.
+	Retired []Root
+}
+
+// Keyring seals and opens with the keys of the chain. It is safe for concurrent
+// use, and several keyrings in several processes may share the same rows. It
+// starts no goroutines.
+type Keyring struct {
+	rows  Rows
+	root  Root
+	roots map[string]Root
+	now   func() time.Time
+	rand  source
+	cache *cache
+	names atomic.Pointer[Names]
+}
+
+// New returns a keyring over rows whose first keys root wraps. It reads nothing
+// yet. A missing argument is [ErrOptions].
+func New(rows Rows, root Root, opts Options) (*Keyring, error) {
+	if rows == nil || root == nil || opts.Now == nil {
+		return nil, fmt.Errorf("make keyring: rows, root and clock are required: %w", ErrOptions)
+	}
+	roots := make(map[string]Root, 1+len(opts.Retired))
+	for _, r := range opts.Retired {
+		roots[r.ID()] = r
+	}
+	roots[root.ID()] = root
+	for id := range roots {
+		if id == "" || len(id) > maxRootID {
+			return nil, fmt.Errorf("make keyring: root id of 1 to %d bytes: %w", maxRootID, ErrOptions)
+		}
+	}
+	size, ttl := opts.CacheSize, opts.CacheTTL
+	if size == 0 {
+		size = DefaultCacheSize
+	}
+	if ttl == 0 {
+		ttl = DefaultCacheTTL
+	}
+	return &Keyring{
+		rows:  rows,
+		root:  root,
+		roots: roots,
+		now:   opts.Now,
+		rand:  newSource(opts.Rand),
+		cache: newCache(size, ttl),
+	}, nil
+}
+
+// Evict drops the cached keys of one subject, all classes. A tombstone that
+// another process wrote calls for it.
+func (k *Keyring) Evict(tenant, sid string) { k.cache.evict("k2." + tenant + "." + sid) }
+
+// EvictTenant drops the cached keys of a tenant and of all its subjects.
+func (k *Keyring) EvictTenant(tenant string) {
+	k.cache.evict(tenantRowKey(tenant))
+	k.cache.evict("k2." + tenant)
+}
+
+// EvictExpired drops the keys whose time is over. They are never used, but stay
+// in memory until something pushes them out; calling this every so often bounds
+// that too.
+func (k *Keyring) EvictExpired() { k.cache.expire(k.now()) }
+
+// tenantKey gives the tenant's K1, which the caller wipes.
+func (k *Keyring) tenantKey(ctx context.Context, tenant string) (chainKey, error) {
+	if !isHashToken(tenant) {
+		return chainKey{}, &TokenError{Field: "tenant"}
+	}
+	if chain, ok := k.cache.get(tenantRowKey(tenant), k.now()); ok {
+		return chain, nil
+	}
+	return k.freshTenantKey(ctx, tenant)
+}
+
+// freshTenantKey reads the tenant's K1 whatever the cache holds, and caches it.
+func (k *Keyring) freshTenantKey(ctx context.Context, tenant string) (chainKey, error) {
+	key, asked, epoch := tenantRowKey(tenant), k.now(), k.cache.begin()
+	row, err := k.rows.Get(ctx, key)
+	if errors.Is(err, ErrNoRow) {
+		return chainKey{}, &KeyDestroyedError{Level: LevelTenant}
+	}
+	if err != nil {
+		return chainKey{}, fmt.Errorf("read tenant key: %w", err)
+	}
+	chain, err := k.unwrapTenant(ctx, tenant, row)
+	if err != nil {
+		return chainKey{}, err
+	}
+	k.cache.put(key, chain, asked, epoch)
+	return chain, nil
+}
+
+// createTenantKey makes a K1, or reads that of whoever was faster.
+func (k *Keyring) createTenantKey(ctx context.Context, tenant string) (chainKey, error) {
+	current, err := drawSecret(k.rand)
+	if err != nil {
+		return chainKey{}, err
+	}
+	seed, err := drawSecret(k.rand)
+	if err != nil {
+		return chainKey{}, err
+	}
+	chain := chainKey{current: current, seed: seed}
+	key, asked, epoch := tenantRowKey(tenant), k.now(), k.cache.begin()
+	value, err := k.wrapTenant(ctx, tenant, chain)
+	if err != nil {
+		return chainKey{}, err
+	}
+	err = k.rows.Create(ctx, Row{Key: key, Value: value})
+	if errors.Is(err, ErrRowExists) {
+		chain.wipe()
+		return k.freshTenantKey(ctx, tenant)
+	}
+	if err != nil {
+		return chainKey{}, fmt.Errorf("create tenant key: %w", err)
+	}
+	k.cache.put(key, chain, asked, epoch)
+	return chain, nil
+}
+
+// subjectKeys gives the K2 of every scope, ready for use, and in the same round
+// trip the rows of other keys. Scopes must have been checked. Those whose K2 or
+// K1 cannot be had carry an error of their own. With fresh the cache is not
+// asked: what it holds may be from before a rotation.
+func (k *Keyring) subjectKeys(ctx context.Context, scopes map[Scope]*parent, also []string, fresh bool) (map[string]Row, error) {
+	asked, epoch := k.now(), k.cache.begin()
+	missing := make(map[Scope]*parent)
+	tenants := make(map[string]tenantLookup)
+	defer func() {
+		for _, found := range tenants {
+			found.chain.wipe()
+		}
+	}()
+	keys := also
+	for scope, p := range scopes {
+		if chain, ok := k.cached(subjectRowKey(scope), asked, fresh); ok {
+			p.use(chain, k.rand)
+			p.cached = true
+			continue
+		}
+		missing[scope] = p
+		keys = append(keys, subjectRowKey(scope))
+		if _, seen := tenants[scope.Tenant]; seen {
+			continue
+		}
+		chain, ok := k.cached(tenantRowKey(scope.Tenant), asked, fresh)
+		if !ok {
+			keys = append(keys, tenantRowKey(scope.Tenant))
+		}
+		tenants[scope.Tenant] = tenantLookup{chain: chain, cached: ok}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	rows, err := k.rows.GetMany(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	for tenant, t := range tenants {
+		if !t.cached {
+			tenants[tenant] = k.lookUpTenant(ctx, tenant, rows, asked, epoch)
+		}
+	}
+	stale := make(map[Scope]*parent)
+	for scope, p := range missing {
+		t := tenants[scope.Tenant]
+		chain, err := k.lookUpSubject(scope, t, rows)
+		switch {
+		case err == nil:
+			k.cache.put(subjectRowKey(scope), chain, asked, epoch)
+			p.use(chain, k.rand)
+		case t.cached && errors.Is(err, ErrTampered):
+			stale[scope] = p
+		default:
+			p.err = err
+		}
+	}
+	if len(stale) > 0 {
+		if _, err := k.subjectKeys(ctx, stale, nil, true); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+func (k *Keyring) cached(key string, now time.Time, fresh bool) (chainKey, bool) {
+	if fresh {
+		return chainKey{}, false
+	}
+	return k.cache.get(key, now)
+}
+
+// tenantLookup is a K1 on the way to the K2s below it.
+type tenantLookup struct {
+	chain  chainKey
+	cached bool
+	err    error
+}
+
+func (k *Keyring) lookUpTenant(ctx context.Context, tenant string, rows map[string]Row, asked time.Time, epoch uint64) tenantLookup {
+	row, ok := rows[tenantRowKey(tenant)]
+	if !ok {
+		return tenantLookup{err: &KeyDestroyedError{Level: LevelTenant}}
+	}
+	chain, err := k.unwrapTenant(ctx, tenant, row)
+	if err != nil {
+		return tenantLookup{err: err}
+	}
+	k.cache.put(row.Key, chain, asked, epoch)
+	return tenantLookup{chain: chain}
+}
+
+func (k *Keyring) lookUpSubject(scope Scope, t tenantLookup, rows map[string]Row) (chainKey, error) {
+	if t.err != nil {
+		return chainKey{}, t.err
+	}
+	row, ok := rows[subjectRowKey(scope)]
+	if !ok {
+		return chainKey{}, &KeyDestroyedError{Level: LevelSubject}
+	}
+	return k.unwrapSubject(scope, t.chain, row.Value)
+}
+
+// createSubjectKey makes a K2, or reads that of whoever was faster.
+func (k *Keyring) createSubjectKey(ctx context.Context, scope Scope, p *parent) error {
+	k1, err := k.tenantKey(ctx, scope.Tenant)
+	if err != nil {
+		return err
+	}
+	defer k1.wipe()
+	current, err := drawSecret(k.rand)
+	if err != nil {
+		return err
+	}
+	chain := chainKey{current: current}
+	asked, epoch := k.now(), k.cache.begin()
+	value, err := k.wrapSubject(scope, k1, chain)
+	if err != nil {
+		return err
+	}
+	key := subjectRowKey(scope)
+	err = k.rows.Create(ctx, Row{Key: key, Value: value})
+	if errors.Is(err, ErrRowExists) {
+		chain.wipe()
+		again := map[Scope]*parent{scope: p}
+		if _, err := k.subjectKeys(ctx, again, nil, false); err != nil {
+			return err
+		}
+		return p.err
+	}
+	if err != nil {
+		return fmt.Errorf("create subject key: %w", err)
+	}
+	k.cache.put(key, chain, asked, epoch)
+	p.use(chain, k.rand)
+	return p.err
+}

@@ -1,0 +1,155 @@
+package seal
+
+import (
+	"context"
+	"errors"
+)
+
+// Item is one sealed value and where the caller found it.
+type Item struct {
+	Scope  Scope
+	Label  Label
+	Sealed []byte
+}
+
+// Result is the answer for one [Item].
+type Result struct {
+	// Plaintext is the opened value, when Err is nil.
+	Plaintext []byte
+	// Err is nil, or matches [ErrKeyDestroyed], [ErrTampered], [ErrOtherRoot] or
+	// [ErrBadToken], or is the store's error.
+	Err error
+}
+
+// Seal seals plaintext under the key of an existing record. It returns
+// [ErrKeyDestroyed] when the record has no key: see [Keyring.CreateRecord].
+func (k *Keyring) Seal(ctx context.Context, scope Scope, label Label, plaintext []byte) ([]byte, error) {
+	if err := scope.check(); err != nil {
+		return nil, err
+	}
+	rec, err := k.Record(ctx, scope.Tenant, label.Record)
+	if err != nil {
+		return nil, err
+	}
+	if rec.scope != scope {
+		return nil, ErrTampered
+	}
+	return rec.Seal(label, plaintext)
+}
+
+// Open opens one sealed value. The error is as in [Result].
+func (k *Keyring) Open(ctx context.Context, scope Scope, label Label, sealed []byte) ([]byte, error) {
+	results := k.OpenMany(ctx, []Item{{Scope: scope, Label: label, Sealed: sealed}})
+	return results[0].Plaintext, results[0].Err
+}
+
+// OpenMany opens any number of sealed values with one read of the key rows. The
+// answer is in the order of the question, and each item fails alone, unless the
+// rows cannot be read: then all whose keys were needed fail. Where several
+// levels of an item's key chain are gone, the highest is reported.
+func (k *Keyring) OpenMany(ctx context.Context, items []Item) []Result {
+	results, stale := k.openMany(ctx, items, false)
+	if len(stale) == 0 {
+		return results
+	}
+	again := make([]Item, len(stale))
+	for i, at := range stale {
+		again[i] = items[at]
+	}
+	fresh, _ := k.openMany(ctx, again, true)
+	for i, at := range stale {
+		results[at] = fresh[i]
+	}
+	return results
+}
+
+// openMany also tells which items did not open under a cached key, which may be
+// from before a rotation.
+func (k *Keyring) openMany(ctx context.Context, items []Item, fresh bool) (results []Result, stale []int) {
+	results = make([]Result, len(items))
+	scopes := make(map[Scope]*parent)
+	keys := make([]string, 0, len(items)+2)
+	at := make([]int, len(items))
+	for i := range items {
+		if err := items[i].check(); err != nil {
+			results[i].Err = err
+			continue
+		}
+		if scopes[items[i].Scope] == nil {
+			scopes[items[i].Scope] = &parent{}
+		}
+		at[i] = len(keys)
+		keys = append(keys, recordRowKey(items[i].Scope.Tenant, items[i].Label.Record))
+	}
+	if len(keys) == 0 {
+		return results, nil
+	}
+	rows, err := k.subjectKeys(ctx, scopes, keys, fresh)
+	opener := opener{ring: k, aad: make([]byte, 0, 256)}
+	defer opener.wipe()
+	for i := range items {
+		switch {
+		case results[i].Err != nil:
+		case err != nil:
+			results[i].Err = err
+		default:
+			row, found := rows[keys[at[i]]]
+			p := scopes[items[i].Scope]
+			results[i].Plaintext, results[i].Err = opener.open(&items[i], p, row, found)
+			if p.cached && errors.Is(results[i].Err, ErrTampered) {
+				stale = append(stale, i)
+			}
+		}
+	}
+	return results, stale
+}
+
+func (it *Item) check() error {
+	if err := it.Scope.check(); err != nil {
+		return err
+	}
+	return checkRecord(it.Label.Record)
+}
+
+// opener opens items one after another in the same scratch space.
+type opener struct {
+	ring  *Keyring
+	aad   []byte
+	plain []byte
+}
+
+func (o *opener) open(it *Item, p *parent, row Row, found bool) ([]byte, error) {
+	if found && !sameScope(it.Scope, row.Value) {
+		// Someone else's record, whether or not the item's own keys are there.
+		return nil, ErrTampered
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	if !found {
+		return nil, &KeyDestroyedError{Level: LevelRecord}
+	}
+	o.aad = it.Scope.appendRecordAAD(o.aad[:0], it.Label.Record)
+	plain, err := p.unwrap(o.plain[:0], row.Value[recordHeader:], o.aad)
+	if err != nil {
+		return nil, err
+	}
+	o.plain = plain
+	b, err := o.ring.recordBox(plain)
+	if err != nil {
+		return nil, err
+	}
+	o.aad = it.Scope.appendValueAAD(o.aad[:0], it.Label)
+	return b.open(nil, it.Sealed, o.aad)
+}
+
+// wipe clears the last record's key; growing the scratch space may have left
+// earlier ones behind for the garbage collector.
+func (o *opener) wipe() { clear(o.plain[:cap(o.plain)]) }
+
+// sameScope compares what a record's row says with an item's scope.
+func sameScope(scope Scope, value []byte) bool {
+	return len(value) >= recordHeader && value[0] == format &&
+		string(value[1:1+TokenSize]) == scope.Subject &&
+		string(value[1+TokenSize:recordHeader]) == scope.Class
+}

@@ -1,0 +1,247 @@
+package seal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+)
+
+// MaxNote is the largest note of a record, in bytes.
+const MaxNote = 1024
+
+// Record is a record's key, ready for use, with what its row says. It is safe
+// for concurrent use. It does not notice when its row is destroyed: hold it for
+// one command, no longer.
+type Record struct {
+	scope Scope
+	id    string
+	note  []byte
+	box   box
+}
+
+// Scope returns whose record it is, as its row says.
+func (r *Record) Scope() Scope { return r.scope }
+
+// ID returns the record's id.
+func (r *Record) ID() string { return r.id }
+
+// Note returns a copy of the note that the record was created with.
+func (r *Record) Note() []byte { return bytes.Clone(r.note) }
+
+// Seal seals plaintext for one label, whose record must be this one, else
+// [ErrBadToken]. The result is [Overhead] bytes longer.
+func (r *Record) Seal(label Label, plaintext []byte) ([]byte, error) {
+	if label.Record != r.id {
+		return nil, &TokenError{Field: "record"}
+	}
+	return r.box.seal(nil, plaintext, r.scope.appendValueAAD(make([]byte, 0, 256), label))
+}
+
+// Open opens what was sealed for the label, or returns [ErrTampered].
+func (r *Record) Open(label Label, sealed []byte) ([]byte, error) {
+	if label.Record != r.id {
+		return nil, ErrTampered
+	}
+	return r.box.open(nil, sealed, r.scope.appendValueAAD(make([]byte, 0, 256), label))
+}
+
+// NewRecord asks for one record key.
+type NewRecord struct {
+	// Scope is whose record it will be.
+	Scope Scope
+	// Record is the record's id: 1 to 64 characters of [a-z0-9-].
+	Record string
+	// Note is kept sealed beside the key: what tells a repeated command from a
+	// different one under the same id. It has at most [MaxNote] bytes.
+	Note []byte
+}
+
+// CreateRecord makes the key of one record, and the K2 above it where that is
+// missing. If the record exists already, it returns the one that is stored, with
+// its own scope and note, and existed is set: the caller compares. A stored
+// record whose key chain is destroyed gives existed and [ErrKeyDestroyed].
+func (k *Keyring) CreateRecord(ctx context.Context, scope Scope, record string, note []byte) (rec *Record, existed bool, err error) {
+	recs, err := k.NewRecords(ctx, []NewRecord{{Scope: scope, Record: record, Note: note}})
+	if errors.Is(err, ErrRowExists) {
+		rec, err = k.Record(ctx, scope.Tenant, record)
+		return rec, true, err
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return recs[0], false, nil
+}
+
+// NewRecords makes the keys of up to [MaxCreate] records in one write, all or
+// none, and the K2s above them where those are missing. If a record exists, or is
+// asked for twice, the error is a [*RowExistsError] and no record was made,
+// though a K2 may have been. The answer is in the order of the question.
+func (k *Keyring) NewRecords(ctx context.Context, news []NewRecord) ([]*Record, error) {
+	if len(news) > MaxCreate {
+		return nil, ErrTooMany
+	}
+	scopes := make(map[Scope]*parent)
+	for _, n := range news {
+		if err := n.check(); err != nil {
+			return nil, err
+		}
+		if scopes[n.Scope] == nil {
+			scopes[n.Scope] = &parent{}
+		}
+	}
+	if err := k.ensureSubjectKeys(ctx, scopes); err != nil {
+		return nil, err
+	}
+	recs, rows := make([]*Record, len(news)), make([]Row, len(news))
+	for i, n := range news {
+		rec, row, err := k.newRecord(n, scopes[n.Scope])
+		if err != nil {
+			return nil, err
+		}
+		recs[i], rows[i] = rec, row
+	}
+	if err := k.rows.Create(ctx, rows...); err != nil {
+		return nil, fmt.Errorf("create record keys: %w", err)
+	}
+	return recs, nil
+}
+
+func (n NewRecord) check() error {
+	if err := n.Scope.check(); err != nil {
+		return err
+	}
+	if len(n.Note) > MaxNote {
+		return ErrNoteTooLong
+	}
+	return checkRecord(n.Record)
+}
+
+// ensureSubjectKeys reads the K2s of scopes and makes those that are missing.
+func (k *Keyring) ensureSubjectKeys(ctx context.Context, scopes map[Scope]*parent) error {
+	if _, err := k.subjectKeys(ctx, scopes, nil, false); err != nil {
+		return err
+	}
+	for scope, p := range scopes {
+		if destroyed := (*KeyDestroyedError)(nil); errors.As(p.err, &destroyed) && destroyed.Level == LevelSubject {
+			if err := k.createSubjectKey(ctx, scope, p); err != nil {
+				return err
+			}
+		}
+		if p.err != nil {
+			return p.err
+		}
+	}
+	return nil
+}
+
+func (k *Keyring) newRecord(n NewRecord, p *parent) (*Record, Row, error) {
+	key, err := drawSecret(k.rand)
+	if err != nil {
+		return nil, Row{}, err
+	}
+	defer key.wipe()
+	b, err := newBox(key, k.rand)
+	if err != nil {
+		return nil, Row{}, err
+	}
+	plain := make([]byte, 0, KeySize+len(n.Note))
+	plain = append(plain, key.bytes()...)
+	plain = append(plain, n.Note...)
+	defer clear(plain)
+	wrapped, err := p.wrap(plain, n.Scope.appendRecordAAD(nil, n.Record))
+	if err != nil {
+		return nil, Row{}, err
+	}
+	rec := &Record{scope: n.Scope, id: n.Record, note: bytes.Clone(n.Note), box: b}
+	return rec, Row{Key: recordRowKey(n.Scope.Tenant, n.Record), Value: recordRow(n.Scope, wrapped)}, nil
+}
+
+// Record returns an existing record by its id, whatever its scope, or
+// [ErrKeyDestroyed]: with [LevelRecord] it never existed or was forgotten.
+func (k *Keyring) Record(ctx context.Context, tenant, record string) (*Record, error) {
+	if !isHashToken(tenant) {
+		return nil, &TokenError{Field: "tenant"}
+	}
+	if err := checkRecord(record); err != nil {
+		return nil, err
+	}
+	row, err := k.rows.Get(ctx, recordRowKey(tenant, record))
+	if errors.Is(err, ErrNoRow) {
+		return nil, &KeyDestroyedError{Level: LevelRecord}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read record key: %w", err)
+	}
+	scope, wrapped, err := splitRecordRow(tenant, row.Value)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := k.unwrapRecord(ctx, scope, record, wrapped)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(plain)
+	b, err := k.recordBox(plain)
+	if err != nil {
+		return nil, err
+	}
+	return &Record{scope: scope, id: record, note: bytes.Clone(plain[KeySize:]), box: b}, nil
+}
+
+// unwrapRecord gives key and note, and asks for the K2 itself when a cached one
+// may be from before a rotation.
+func (k *Keyring) unwrapRecord(ctx context.Context, scope Scope, record string, wrapped []byte) ([]byte, error) {
+	p := &parent{}
+	if _, err := k.subjectKeys(ctx, map[Scope]*parent{scope: p}, nil, false); err != nil {
+		return nil, err
+	}
+	plain, err := p.unwrap(nil, wrapped, scope.appendRecordAAD(nil, record))
+	if !p.cached || !errors.Is(err, ErrTampered) {
+		return plain, err
+	}
+	if _, err := k.subjectKeys(ctx, map[Scope]*parent{scope: p}, nil, true); err != nil {
+		return nil, err
+	}
+	return p.unwrap(nil, wrapped, scope.appendRecordAAD(nil, record))
+}
+
+// recordBox takes the key out of what a record's row wraps.
+func (k *Keyring) recordBox(plain []byte) (box, error) {
+	if len(plain) < KeySize {
+		return box{}, ErrTampered
+	}
+	return newBox(Secret{b: (*[KeySize]byte)(plain)}, k.rand)
+}
+
+// A record's row is
+//
+//	format, subject, class, wrapped(key, note)
+//
+// Subject and class are clear, so that the records of a subject whose K2 is gone
+// can still be found and swept. They are bound by the wrapping.
+
+const recordHeader = 1 + 2*TokenSize
+
+func recordRow(scope Scope, wrapped []byte) []byte {
+	value := make([]byte, 0, recordHeader+len(wrapped))
+	value = append(value, format)
+	value = append(value, scope.Subject...)
+	value = append(value, scope.Class...)
+	return append(value, wrapped...)
+}
+
+func splitRecordRow(tenant string, value []byte) (Scope, []byte, error) {
+	if len(value) < recordHeader || value[0] != format {
+		return Scope{}, nil, ErrTampered
+	}
+	scope := Scope{
+		Tenant:  tenant,
+		Subject: string(value[1 : 1+TokenSize]),
+		Class:   string(value[1+TokenSize : recordHeader]),
+	}
+	if err := scope.check(); err != nil {
+		return Scope{}, nil, ErrTampered
+	}
+	return scope, value[recordHeader:], nil
+}

@@ -1,0 +1,376 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Rotation of a K1 or a K2 has two steps. Rotate puts a fresh key in front of
+// the old one and re-wraps the children; Finish, once every process has let go
+// of its cached copy of the old key, re-wraps what was created in between and
+// destroys the old key. Between the steps both keys open.
+//
+// Only what was destroyed before a rotation began is dead in old copies once it
+// is finished. After a destruction, finish the rotation that may be under way
+// and rotate again.
+
+// RotateRoot re-wraps what a retired root wrapped under the current one. When it
+// returns nil and no process wraps under the retired root any more, that root
+// can be destroyed, and every older copy of the rows is dead. Before it runs, all
+// processes must have the new root, as their own or in [Options.Retired].
+func (k *Keyring) RotateRoot(ctx context.Context) error {
+	if err := k.rewrapRoot(ctx, namesKey, purposeNames, ""); err != nil {
+		return err
+	}
+	for row, err := range k.rows.List(ctx, "k1") {
+		if err != nil {
+			return fmt.Errorf("list tenant keys: %w", err)
+		}
+		tenant := strings.TrimPrefix(row.Key, tenantRowKey(""))
+		if err := k.rewrapRoot(ctx, row.Key, purposeTenant, tenant); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Keyring) rewrapRoot(ctx context.Context, key, purpose, tenant string) error {
+	for {
+		row, err := k.rows.Get(ctx, key)
+		if errors.Is(err, ErrNoRow) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read key to rotate: %w", err)
+		}
+		id, _, err := splitRoot(row.Value)
+		if err != nil {
+			return err
+		}
+		if id == k.root.ID() {
+			return nil
+		}
+		plain, err := k.unwrapRoot(ctx, row.Value, purpose, tenant)
+		if err != nil {
+			return err
+		}
+		row.Value, err = k.wrapRoot(ctx, plain, purpose, tenant)
+		clear(plain)
+		if err != nil {
+			return err
+		}
+		if _, err := k.rows.Put(ctx, row); !errors.Is(err, ErrRowConflict) {
+			return wrapError("write rotated key", err)
+		}
+	}
+}
+
+// RotateTenant gives a tenant a fresh K1 and re-wraps its K2s and subject ids
+// under it. It can be repeated, and resumes what was interrupted. No token and
+// no hash changes. [Keyring.FinishTenant] ends the rotation.
+func (k *Keyring) RotateTenant(ctx context.Context, tenant string) error {
+	if !isHashToken(tenant) {
+		return &TokenError{Field: "tenant"}
+	}
+	chain, err := k.begin(ctx, k.tenantLink(ctx, tenant))
+	k.EvictTenant(tenant)
+	if err != nil {
+		return err
+	}
+	defer chain.wipe()
+	return k.rewrapTenant(ctx, tenant, chain)
+}
+
+// FinishTenant destroys the K1 that [Keyring.RotateTenant] replaced. It must not
+// be called before the longest [Options.CacheTTL] of any process, and any call
+// that was under way, has passed since: what a process still wraps under the old
+// key after this is lost. Without a rotation under way it does nothing. It
+// returns [ErrRotated] when someone else changed the key meanwhile.
+func (k *Keyring) FinishTenant(ctx context.Context, tenant string) error {
+	if !isHashToken(tenant) {
+		return &TokenError{Field: "tenant"}
+	}
+	defer k.EvictTenant(tenant)
+	return k.finish(ctx, k.tenantLink(ctx, tenant), func(chain chainKey) error {
+		return k.rewrapTenant(ctx, tenant, chain)
+	})
+}
+
+// RotateSubject gives a subject fresh K2s in every class and re-wraps its
+// records under them. It reads all record rows of the tenant. It can be
+// repeated, and resumes what was interrupted; [Keyring.FinishSubject] ends the
+// rotation. A subject without keys is success.
+func (k *Keyring) RotateSubject(ctx context.Context, tenant, sid string) error {
+	chains := make(map[Scope]chainKey)
+	defer wipeAll(chains)
+	err := k.eachClass(ctx, tenant, sid, func(scope Scope) error {
+		chain, err := k.begin(ctx, k.subjectLink(ctx, scope))
+		if errors.Is(err, ErrKeyDestroyed) {
+			return nil
+		}
+		chains[scope] = chain
+		return err
+	})
+	k.Evict(tenant, sid)
+	if err != nil {
+		return err
+	}
+	return k.rewrapSubject(ctx, tenant, sid, chains)
+}
+
+// FinishSubject destroys the K2s that [Keyring.RotateSubject] replaced, under
+// the conditions of [Keyring.FinishTenant].
+func (k *Keyring) FinishSubject(ctx context.Context, tenant, sid string) error {
+	defer k.Evict(tenant, sid)
+	return k.eachClass(ctx, tenant, sid, func(scope Scope) error {
+		err := k.finish(ctx, k.subjectLink(ctx, scope), func(chain chainKey) error {
+			return k.rewrapSubject(ctx, tenant, sid, map[Scope]chainKey{scope: chain})
+		})
+		if errors.Is(err, ErrKeyDestroyed) {
+			return nil
+		}
+		return err
+	})
+}
+
+// link is one key of the chain under rotation: how its row is read and written.
+type link struct {
+	key   string
+	level Level
+	read  func(Row) (chainKey, error)
+	write func(chainKey) ([]byte, error)
+}
+
+func (k *Keyring) tenantLink(ctx context.Context, tenant string) link {
+	return link{
+		key:   tenantRowKey(tenant),
+		level: LevelTenant,
+		read:  func(row Row) (chainKey, error) { return k.unwrapTenant(ctx, tenant, row) },
+		write: func(chain chainKey) ([]byte, error) { return k.wrapTenant(ctx, tenant, chain) },
+	}
+}
+
+func (k *Keyring) subjectLink(ctx context.Context, scope Scope) link {
+	return link{
+		key:   subjectRowKey(scope),
+		level: LevelSubject,
+		read: func(row Row) (chainKey, error) {
+			k1, err := k.freshTenantKey(ctx, scope.Tenant)
+			if err != nil {
+				return chainKey{}, err
+			}
+			defer k1.wipe()
+			return k.unwrapSubject(scope, k1, row.Value)
+		},
+		write: func(chain chainKey) ([]byte, error) {
+			k1, err := k.freshTenantKey(ctx, scope.Tenant)
+			if err != nil {
+				return nil, err
+			}
+			defer k1.wipe()
+			return k.wrapSubject(scope, k1, chain)
+		},
+	}
+}
+
+func (k *Keyring) readLink(ctx context.Context, l link) (Row, chainKey, error) {
+	row, err := k.rows.Get(ctx, l.key)
+	if errors.Is(err, ErrNoRow) {
+		return Row{}, chainKey{}, &KeyDestroyedError{Level: l.level}
+	}
+	if err != nil {
+		return Row{}, chainKey{}, fmt.Errorf("read key to rotate: %w", err)
+	}
+	chain, err := l.read(row)
+	return row, chain, err
+}
+
+// begin puts a fresh key in front, or takes up a rotation that is under way.
+func (k *Keyring) begin(ctx context.Context, l link) (chainKey, error) {
+	for {
+		row, chain, err := k.readLink(ctx, l)
+		if err != nil || !chain.previous.isZero() {
+			return chain, err
+		}
+		fresh, err := drawSecret(k.rand)
+		if err != nil {
+			return chainKey{}, err
+		}
+		chain.previous, chain.current = chain.current, fresh
+		if row.Value, err = l.write(chain); err != nil {
+			return chainKey{}, err
+		}
+		_, err = k.rows.Put(ctx, row)
+		if err == nil {
+			return chain, nil
+		}
+		chain.wipe()
+		if !errors.Is(err, ErrRowConflict) {
+			return chainKey{}, fmt.Errorf("write rotated key: %w", err)
+		}
+	}
+}
+
+// finish drops the previous key once nothing is wrapped under it.
+func (k *Keyring) finish(ctx context.Context, l link, rewrap func(chainKey) error) error {
+	row, chain, err := k.readLink(ctx, l)
+	if err != nil {
+		return err
+	}
+	defer chain.wipe()
+	if chain.previous.isZero() {
+		return nil
+	}
+	if err := rewrap(chain); err != nil {
+		return err
+	}
+	if row.Value, err = l.write(chainKey{seed: chain.seed, current: chain.current}); err != nil {
+		return err
+	}
+	_, err = k.rows.Put(ctx, row)
+	if errors.Is(err, ErrRowConflict) {
+		return ErrRotated
+	}
+	return wrapError("write rotated key", err)
+}
+
+// rewrapTenant re-wraps the children of a K1.
+func (k *Keyring) rewrapTenant(ctx context.Context, tenant string, chain chainKey) error {
+	p := newParent(chain, k.rand)
+	for row, err := range k.rows.List(ctx, "k2."+tenant) {
+		if err != nil {
+			return fmt.Errorf("list subject keys: %w", err)
+		}
+		scope, err := splitSubjectKey(row.Key)
+		if err != nil {
+			return err
+		}
+		if err := k.rewrap(ctx, p, row, 0, scope.appendWrapAAD(nil)); err != nil {
+			return err
+		}
+	}
+	prefix := "sid." + tenant
+	for row, err := range k.rows.List(ctx, prefix) {
+		if err != nil {
+			return fmt.Errorf("list subject ids: %w", err)
+		}
+		if err := k.rewrap(ctx, p, row, 0, nameAAD(tenant, row.Key[len(prefix)+1:])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewrapSubject re-wraps the children of a subject's K2s.
+func (k *Keyring) rewrapSubject(ctx context.Context, tenant, sid string, chains map[Scope]chainKey) error {
+	parents := make(map[Scope]*parent, len(chains))
+	for scope, chain := range chains {
+		parents[scope] = newParent(chain, k.rand)
+	}
+	if len(parents) == 0 {
+		return nil
+	}
+	prefix := "k3." + tenant
+	for row, err := range k.rows.List(ctx, prefix) {
+		if err != nil {
+			return fmt.Errorf("list record keys: %w", err)
+		}
+		scope, _, err := splitRecordRow(tenant, row.Value)
+		if err != nil {
+			return err
+		}
+		p := parents[scope]
+		if scope.Subject != sid || p == nil {
+			continue
+		}
+		if err := k.rewrap(ctx, p, row, recordHeader, scope.appendRecordAAD(nil, row.Key[len(prefix)+1:])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewrap moves one row from the previous to the current key of its parent. The
+// row's first bytes are left as they are. A row that is destroyed meanwhile
+// stays destroyed.
+func (k *Keyring) rewrap(ctx context.Context, p *parent, row Row, header int, aad []byte) error {
+	for {
+		if p.err != nil {
+			return p.err
+		}
+		if len(row.Value) < header {
+			return ErrTampered
+		}
+		wrapped := row.Value[header:]
+		if plain, err := p.current.open(nil, wrapped, aad); err == nil {
+			clear(plain)
+			return nil
+		}
+		plain, err := p.unwrap(nil, wrapped, aad)
+		if err != nil {
+			return err
+		}
+		row.Value, err = p.current.seal(row.Value[:header:header], plain, aad)
+		clear(plain)
+		if err != nil {
+			return err
+		}
+		if _, err := k.rows.Put(ctx, row); !errors.Is(err, ErrRowConflict) {
+			return wrapError("write re-wrapped key", err)
+		}
+		row, err = k.rows.Get(ctx, row.Key)
+		if errors.Is(err, ErrNoRow) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read key to re-wrap: %w", err)
+		}
+	}
+}
+
+// eachClass calls do for every K2 of a subject.
+func (k *Keyring) eachClass(ctx context.Context, tenant, sid string, do func(Scope) error) error {
+	switch {
+	case !isHashToken(tenant):
+		return &TokenError{Field: "tenant"}
+	case !isHashToken(sid):
+		return &TokenError{Field: "subject"}
+	}
+	for row, err := range k.rows.List(ctx, "k2."+tenant+"."+sid) {
+		if err != nil {
+			return fmt.Errorf("list subject keys: %w", err)
+		}
+		scope, err := splitSubjectKey(row.Key)
+		if err != nil {
+			return err
+		}
+		if err := do(scope); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func splitSubjectKey(key string) (Scope, error) {
+	parts := strings.Split(key, ".")
+	if len(parts) != 4 {
+		return Scope{}, ErrBadKey
+	}
+	return Scope{Tenant: parts[1], Subject: parts[2], Class: parts[3]}, nil
+}
+
+func wipeAll(chains map[Scope]chainKey) {
+	for _, chain := range chains {
+		chain.wipe()
+	}
+}
+
+// wrapError adds what was being done to an error, if there is one.
+func wrapError(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

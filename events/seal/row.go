@@ -1,0 +1,54 @@
+package seal
+
+import (
+	"context"
+	"iter"
+)
+
+// MaxCreate is the largest number of rows that one [Rows.Create] takes.
+const MaxCreate = 1000
+
+// Row is one stored value. Values are wrapped keys and sealed ids: ciphertext,
+// with opaque tokens beside it.
+type Row struct {
+	// Key is the row's address, well formed in the sense of [CheckKey].
+	Key string
+	// Value is what is stored.
+	Value []byte
+	// Revision is set by the store: greater than zero, greater after every
+	// write to the key, and never used again for the key even after the row
+	// was destroyed.
+	Revision uint64
+}
+
+// Rows is the store of wrapped keys. It is safe for concurrent use, by several
+// processes too, and its reads see every write that was acknowledged before
+// they began, whoever wrote it. Slices that cross the port belong to the
+// caller in both directions: a store keeps copies. Every method returns
+// [ErrBadKey] for a malformed key, having changed nothing.
+type Rows interface {
+	// Get returns one row, or [ErrNoRow].
+	Get(ctx context.Context, key string) (Row, error)
+	// GetMany returns the rows among keys that exist, by key. It takes any
+	// number of keys, repeated ones too. The answer is not one snapshot: each
+	// row is as of some moment during the call.
+	GetMany(ctx context.Context, keys []string) (map[string]Row, error)
+	// Create writes rows whose keys are all absent, all or none; Revision is
+	// ignored. It returns a [*RowExistsError] if a key exists or is given
+	// twice, and [ErrTooMany] above [MaxCreate] rows. No row at all is success.
+	// After an error of another kind the rows may or may not have been written.
+	Create(ctx context.Context, rows ...Row) error
+	// Put overwrites the row if its stored revision is row.Revision and
+	// returns the new revision; otherwise, and when the row is absent, it
+	// returns [ErrRowConflict]. It never creates a row, Revision zero included.
+	Put(ctx context.Context, row Row) (revision uint64, err error)
+	// Destroy removes rows physically, so that no file of the store holds
+	// their values any more. An absent row is success. It is not atomic: after
+	// an error some rows may be gone, and the call can be repeated.
+	Destroy(ctx context.Context, keys ...string) error
+	// List yields the rows under a prefix of whole tokens, in no particular
+	// order, each once. Rows that are written or destroyed meanwhile may or may
+	// not be seen. An error ends the sequence. The caller may write and destroy
+	// rows while it ranges.
+	List(ctx context.Context, prefix string) iter.Seq2[Row, error]
+}

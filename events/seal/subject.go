@@ -1,0 +1,119 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// SubjectID returns the id that stands for an outside name, which is put into
+// normalization form C first. When the name has none yet, a random one is made
+// if create is set; otherwise the answer is [ErrUnknownSubject]. Concurrent
+// creators all get the winner's id.
+func (t *Tenant) SubjectID(ctx context.Context, name string, create bool) (sid string, err error) {
+	if name == "" {
+		return "", fmt.Errorf("find subject: %w", ErrEmptyName)
+	}
+	hash := t.SubjectHash(name)
+	row, err := t.ring.rows.Get(ctx, nameRowKey(t.token, hash))
+	if errors.Is(err, ErrNoRow) {
+		if !create {
+			return "", ErrUnknownSubject
+		}
+		if err := t.createSubject(ctx, hash); err != nil {
+			return "", err
+		}
+		row, err = t.ring.rows.Get(ctx, nameRowKey(t.token, hash))
+		if errors.Is(err, ErrNoRow) {
+			// Dropped as soon as it was made: the caller may try again.
+			return "", ErrUnknownSubject
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("read subject id: %w", err)
+	}
+	return t.openSubject(ctx, hash, row.Value)
+}
+
+// DropSubject removes the way from an outside name's hash, as
+// [Tenant.SubjectHash] gives it, to the subject id. If the name stands for
+// another id by now, or for none, nothing is changed. The name's next use makes
+// a new id. It destroys no keys: see [Keyring.DestroySubject].
+func (t *Tenant) DropSubject(ctx context.Context, sid, nameHash string) error {
+	if !isHashToken(nameHash) {
+		return &TokenError{Field: "name hash"}
+	}
+	key := nameRowKey(t.token, nameHash)
+	row, err := t.ring.rows.Get(ctx, key)
+	if errors.Is(err, ErrNoRow) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read subject id: %w", err)
+	}
+	stored, err := t.openSubject(ctx, nameHash, row.Value)
+	if err != nil {
+		return err
+	}
+	if stored != sid {
+		return nil
+	}
+	if err := t.ring.rows.Destroy(ctx, key); err != nil {
+		return fmt.Errorf("drop subject id: %w", err)
+	}
+	return nil
+}
+
+// createSubject makes an id for a name's hash, unless someone else was faster.
+func (t *Tenant) createSubject(ctx context.Context, hash string) error {
+	k1, err := t.ring.tenantKey(ctx, t.token)
+	if err != nil {
+		return err
+	}
+	defer k1.wipe()
+	var id [idSize]byte
+	if _, err := io.ReadFull(t.ring.rand, id[:]); err != nil {
+		return fmt.Errorf("draw subject id: %w", err)
+	}
+	value, err := newParent(k1, t.ring.rand).wrap(id[:], nameAAD(t.token, hash))
+	if err != nil {
+		return err
+	}
+	err = t.ring.rows.Create(ctx, Row{Key: nameRowKey(t.token, hash), Value: value})
+	if err != nil && !errors.Is(err, ErrRowExists) {
+		return fmt.Errorf("create subject id: %w", err)
+	}
+	return nil
+}
+
+// openSubject asks for the K1 itself when a cached one may be from before a
+// rotation.
+func (t *Tenant) openSubject(ctx context.Context, hash string, value []byte) (string, error) {
+	k1, err := t.ring.tenantKey(ctx, t.token)
+	if err != nil {
+		return "", err
+	}
+	sid, err := t.unwrapSubjectID(k1, hash, value)
+	if !errors.Is(err, ErrTampered) {
+		return sid, err
+	}
+	if k1, err = t.ring.freshTenantKey(ctx, t.token); err != nil {
+		return "", err
+	}
+	return t.unwrapSubjectID(k1, hash, value)
+}
+
+func (t *Tenant) unwrapSubjectID(k1 chainKey, hash string, value []byte) (string, error) {
+	defer k1.wipe()
+	id, err := newParent(k1, t.ring.rand).unwrap(nil, value, nameAAD(t.token, hash))
+	if err != nil {
+		return "", err
+	}
+	if len(id) != idSize {
+		return "", ErrTampered
+	}
+	return encodeToken(id), nil
+}
+
+func nameAAD(tenant, hash string) []byte { return appendAAD(nil, purposeName, tenant, hash) }
