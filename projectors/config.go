@@ -1,0 +1,54 @@
+package projectors
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+)
+
+// DefaultCacheBytes is the block cache that the views share if the configuration names none.
+const DefaultCacheBytes = 64 << 20
+
+// Config says where the views are and what they are made from.
+type Config struct {
+	// Dir is the folder of the views, made if it is absent. One process at a time may open it. It is required.
+	Dir string
+	// FS is the file system of Dir; nil is the disk.
+	FS vfs.FS
+	// Log is what is folded. It is required.
+	Log events.Follower
+	// Keys open what the search index needs to read. It is required.
+	Keys *seal.Keyring
+	// Model is the key of the embedding model whose vectors are indexed; empty indexes those of every model. Another model
+	// than that of the stored view builds the memories anew.
+	Model string
+	// CacheBytes bounds the block cache that all views share; zero is [DefaultCacheBytes].
+	CacheBytes int64
+	// Logger gets what an operator must know, without values or names; nil discards it.
+	Logger *slog.Logger
+	// Now is the clock of Status and of elapsed times. Nothing that is stored depends on it. It is required.
+	Now func() time.Time
+	// Node names this process in Status.
+	Node string
+}
+
+func (c *Config) complete() error {
+	if c.Dir == "" || c.Log == nil || c.Keys == nil || c.Now == nil {
+		return fmt.Errorf("open views: folder, log, keys and clock are required: %w", ErrConfig)
+	}
+	if c.FS == nil {
+		c.FS = vfs.Default
+	}
+	if c.CacheBytes <= 0 {
+		c.CacheBytes = DefaultCacheBytes
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+// Package projectors folds the log into the views that answer reads.
+//
+// A projection is the code that folds; a view is what it builds, a Pebble store of its own; a generation is one build of a
+// view. There are three: facts, memories (episodes, and the search index over episodes and facts) and traces. Every one of
+// them can be deleted and built again from the log, by the same code that keeps it up to date.
+//
+// # Guarantees
+//
+//   - Rows and the position of the last message that they hold move in one Pebble batch. A view that is killed at any
+//     instant is, when opened again, exactly the fold of the log up to the position it says.
+//   - A view is only used with the log it was built from: the identity of the stream, and the id of the commit at the
+//     view's position, are kept with the position and compared at the start. On a difference the view is built anew.
+//   - One error policy, live and in replay: a commit that cannot be decoded or folded is parked, later commits of the same
+//     aggregate park behind it, and all others go on. Nothing is skipped silently: see [Status] and [Views.RetryParked].
+//   - Forgetting does not depend on the order of the log: a subject with a tombstone has no rows and gets none again, an
+//     episode or a fact with a tombstone keeps a value-free row only, and a fact all of whose sources are forgotten is
+//     masked from every read.
+//   - Folds read no clock, no random number and no map order. Equal logs give equal digests.
+//   - The memory a view takes does not grow with the log.
+//
+// # Not guaranteed
+//
+//   - The views of one [Snapshot] are each consistent but may stand at different positions: see [Snapshot.Position].
+//   - Rows hold the sealed bytes of the events. What a destroyed key protected stays on disk as ciphertext until Pebble
+//     compacts the deleted rows away. Words and vectors in the search index are derivatives in clear; the tombstone deletes
+//     them in the batch that folds it.
+//   - A view does not notice a change of its own files by others, beyond Pebble's checksums; [Views.Verify] does.
+//   - The time of record is the log's clock. Where that went back, a revision may have an empty time of record.
+//
+// # Keys
+//
+// Every key begins with one byte for its sort. lp(x) is one byte of length and then x, so that no component is a prefix of
+// another: acme never sees acme-corp. Positions are 8 bytes, an order (of proposal: position, then place in the commit) is
+// 10 bytes, both big endian. Rows marked * are records and part of the digest; all others can be derived from them, from
+// the log or from the keys.
+//
+//	sort view           key after the sort                            value
+//	!    all            "state"                                       identity, position, commit id, digest, counts, format
+//	#    all            lp(subject of the aggregate) position         cause of parking
+//	?    all            lp(subject of the aggregate)                  marks an aggregate with parked commits
+//	D *  all            lp(tenant) lp(sid)                            tombstone of a subject
+//	T *  facts memories lp(tenant) lp(sid) kind lp(id)                tombstone of an episode or a fact
+//	I    facts memories lp(tenant) kind lp(id)                        lp(sid), and where the row or the tombstone is
+//	S    facts memories lp(tenant) lp(slot)                           sid of the slot
+//	F *  facts memories lp(tenant) lp(sid) lp(slot) order             a fact of a slot
+//	B    facts memories lp(tenant) lp(episode) lp(slot) order         facts taken from an episode: sid
+//	C    facts memories lp(tenant) lp(source sid) lp(slot) order      facts taken from a subject's episodes: sid
+//	N    facts          lp(tenant) lp(sid) lp(slot)                   what a current read needs of a slot
+//	R *  facts          lp(tenant) lp(sid) lp(slot) order position    a revision of a fact
+//	Q    facts          lp(tenant) order lp(fact)                     a candidate that waits for a review: lp(sid) lp(slot)
+//	E *  memories       lp(tenant) lp(sid) position                   an episode
+//	O    memories       lp(tenant) position                           the episodes of a tenant in log order: sid
+//	V    memories       lp(tenant) lp(sid) lp(fact) lp(model)         a fact's sealed vector
+//	U    memories       lp(tenant) lp(sid) kind lp(id)                a record whose key is gone and whose tombstone is not here
+//	P    memories       time of record (8)                            a stretch of positions with their times of record
+//	X    memories       see package projectors/index/pebbleindex      the search index
+//	A *  traces         lp(tenant) lp(trace)                          a trace
+//	G    traces         lp(tenant) lp(sid) lp(trace)                  the traces of a subject
+package projectors

@@ -1,0 +1,23 @@
+package projectors
+
+import "errors"
+
+// Errors that callers decide on. None carries a value or a name.
+var (
+	// ErrConfig says that Open was called without something it needs.
+	ErrConfig = errors.New("projectors: option is missing")
+	// ErrUnknownProjection says that there is no projection of that name.
+	ErrUnknownProjection = errors.New("projectors: unknown projection")
+	// ErrBusy says that the projection is being replayed or verified already.
+	ErrBusy = errors.New("projectors: projection is busy")
+	// ErrDigest says that a rebuilt view differs from the serving one, which stays.
+	ErrDigest = errors.New("projectors: digests differ")
+	// ErrLogWentBack says that a message came with a position that had been passed.
+	ErrLogWentBack = errors.New("projectors: log went back")
+	// ErrClosed says that the views are closed.
+	ErrClosed = errors.New("projectors: closed")
+	// ErrCorrupt says that a stored row is not what a fold wrote. The view must be built anew.
+	ErrCorrupt = errors.New("projectors: corrupt row")
+	// ErrFilter says that a filter lacks a field that it needs, or that its cursor is not one of ours.
+	ErrFilter = errors.New("projectors: bad filter")
+)
