@@ -13,6 +13,8 @@
 //   - Lexical ranking is BM25 with k1 = [BM25K1] and b = [BM25B]. The number of documents, the document frequencies and
 //     the average length are those of the scope, that is of the tenant and the subjects of the filter and of nothing else.
 //   - Operations are idempotent: in log order, delivered once or many times from any earlier position, they converge.
+//     This asks of the log that one event puts a document at most once, before its vectors and updates, and does not
+//     both remove and put it.
 //   - A removal leaves no row that was derived from the document.
 //
 // # What it does not guarantee

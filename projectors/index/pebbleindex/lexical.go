@@ -1,0 +1,147 @@
+package pebbleindex
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/annals-memory/annals/projectors/index"
+)
+
+// lexical scores documents by BM25 after Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond"
+// (2009), with the inverse document frequency ln(1 + (N − df + ½)/(df + ½)), which is above zero for every df ≤ N.
+// Terms add up in the order of their tokens, so that equal inputs give equal bits.
+type lexical struct {
+	scores []float64
+	found  []posting
+	list   []scored
+	base   []byte
+	key    []byte
+}
+
+// posting is one occurrence of a term in an eligible document.
+type posting struct {
+	doc int32
+	tf  uint32
+}
+
+// score returns the eligible documents with a score above zero in key order.
+func (l *lexical) score(ctx context.Context, ix *Index, it *pebble.Iterator, q *index.Query, s *scope) ([]scored, error) {
+	terms := slices.Clone(q.Terms)
+	slices.Sort(terms)
+	terms = slices.Compact(terms)
+	l.list = l.list[:0]
+	if len(terms) == 0 {
+		return nil, nil
+	}
+	l.scores = slices.Grow(l.scores[:0], len(s.docs))[:len(s.docs)]
+	clear(l.scores)
+	average := float64(s.length) / float64(len(s.docs))
+	for _, term := range terms {
+		df, err := l.read(ctx, ix, it, q.Tenant, term, s)
+		if err != nil {
+			return nil, err
+		}
+		idf := inverseFrequency(len(s.docs), df)
+		for _, p := range l.found {
+			l.scores[p.doc] += idf * saturation(float64(p.tf), float64(s.docs[p.doc].length), average)
+		}
+	}
+	for i, x := range l.scores {
+		if x > 0 {
+			l.list = append(l.list, scored{doc: int32(i), score: x}) //nolint:gosec // fewer than 2^31 documents fit in memory
+		}
+	}
+	return l.list, nil
+}
+
+func inverseFrequency(n, df int) float64 {
+	return math.Log1p((float64(n) - float64(df) + 0.5) / (float64(df) + 0.5))
+}
+
+func saturation(tf, length, average float64) float64 {
+	norm := 1 - index.BM25B
+	if average > 0 {
+		norm += index.BM25B * length / average
+	}
+	return tf * (index.BM25K1 + 1) / (tf + index.BM25K1*norm)
+}
+
+// read puts the term's postings of eligible documents in found and returns the number of documents of the scope that have
+// the term. It joins two lists in key order: the postings of the term and the documents of the scope.
+func (l *lexical) read(
+	ctx context.Context, ix *Index, it *pebble.Iterator, tenant string, term uint64, s *scope,
+) (df int, err error) {
+	l.found = l.found[:0]
+	l.base = ix.postingStart(l.base[:0], tenant, term)
+	n := 0 // the segment
+	ok := l.seek(it, &s.segments[0])
+	at := s.segments[0].begin
+	for rows := 1; ok && bytes.HasPrefix(it.Key(), l.base); rows++ {
+		if rows&ctxEvery == 0 && ctx.Err() != nil {
+			return 0, fmt.Errorf("read postings: %w", context.Cause(ctx))
+		}
+		suffix := it.Key()[len(l.base):]
+		seg := &s.segments[n]
+		if !bytes.HasPrefix(suffix, seg.subject) {
+			if n = l.nextSegment(s, n, suffix); n == len(s.segments) {
+				break
+			}
+			at = s.segments[n].begin
+			if !bytes.HasPrefix(suffix, s.segments[n].subject) {
+				ok = l.seek(it, &s.segments[n])
+			}
+			continue
+		}
+		docno := suffix[len(seg.subject):]
+		tf, size := binary.Uvarint(it.Value())
+		if len(docno) != docnoLen || size <= 0 || tf == 0 || tf > math.MaxUint16 {
+			return 0, fmt.Errorf("read posting: %w", index.ErrCorrupt)
+		}
+		seq, dis := parseDocno(docno)
+		if at = find(s.docs, at, seg.end, seq, dis); at == seg.end || s.docs[at].seq != seq || s.docs[at].dis != dis {
+			return 0, fmt.Errorf("join posting: %w", index.ErrCorrupt)
+		}
+		df++
+		if s.docs[at].eligible {
+			l.found = append(l.found, posting{doc: int32(at), tf: uint32(tf)}) //nolint:gosec // both checked
+		}
+		at++
+		ok = it.Next()
+	}
+	return df, seekError(it)
+}
+
+func (l *lexical) seek(it *pebble.Iterator, seg *segment) bool {
+	l.key = append(append(l.key[:0], l.base...), seg.subject...)
+	return it.SeekGE(l.key)
+}
+
+// nextSegment returns the first segment after n whose documents may stand at or after suffix.
+func (l *lexical) nextSegment(s *scope, n int, suffix []byte) int {
+	subject, _, ok := cutLP(suffix)
+	if !ok {
+		return len(s.segments)
+	}
+	rest := s.segments[n:]
+	return n + sort.Search(len(rest), func(i int) bool { return bytes.Compare(rest[i].subject, subject) >= 0 })
+}
+
+// find returns the first place in docs[at:end] that is not before the given docno: by a few steps when it is near, as it is
+// for a frequent term, and by bisection when it is not.
+func find(docs []doc, at, end int, seq uint64, dis uint32) int {
+	before := func(d *doc) bool { return d.seq < seq || (d.seq == seq && d.dis < dis) }
+	for step := 0; at < end && before(&docs[at]); step++ {
+		if step > nearby {
+			return at + sort.Search(end-at, func(i int) bool { return !before(&docs[at+i]) })
+		}
+		at++
+	}
+	return at
+}
