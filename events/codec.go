@@ -100,7 +100,23 @@ func decodeAs[E Event](data []byte) (Event, error) {
 	if err := json.Unmarshal(data, &e, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("%w: data does not have the shape of its type", ErrCorrupt)
 	}
+	if !trusted(e) {
+		return nil, fmt.Errorf("%w: no trust", ErrCorrupt)
+	}
 	return e, nil
+}
+
+// trusted reports whether e says its trust, if it is of a type that must: a
+// field that is missing leaves the zero value, which Encode would refuse.
+func trusted(e Event) bool {
+	switch e := e.(type) {
+	case EpisodeCaptured:
+		return e.Trust != 0
+	case FactProposed:
+		return e.Trust != 0
+	default:
+		return true
+	}
 }
 
 // Micro is t in UTC, cut to the microsecond: the resolution of every time in

@@ -1,0 +1,175 @@
+package eventstest
+
+import (
+	"math"
+
+	"pgregory.net/rapid"
+
+	"github.com/annals-memory/annals/events"
+)
+
+// Types are the current types of all events, in the order of their
+// declaration. A test of package events holds that none is missing.
+func Types() []string {
+	return []string{
+		events.TypeEpisodeCaptured, events.TypeEpisodeForgotten,
+		events.TypeFactProposed, events.TypeFactDecided, events.TypeFactPromoted, events.TypeFactSuperseded,
+		events.TypeFactCorroborated, events.TypeFactRetracted, events.TypeFactSourceLost, events.TypeFactForgotten,
+		events.TypeSubjectRegistered, events.TypeSubjectForgotten,
+		events.TypeVectorEmbedded,
+		events.TypeTraceRecalled, events.TypeTraceUsed, events.TypeTraceJudged,
+		events.TypePolicyActivated,
+	}
+}
+
+// EventOf draws an event of the given type. It panics if there is no such type.
+func EventOf(t *rapid.T, typ string) events.Event {
+	switch typ {
+	case events.TypeEpisodeCaptured:
+		return episodeCaptured(t)
+	case events.TypeEpisodeForgotten:
+		return events.EpisodeForgotten{Subject: Token(t, "subject"), Erasure: Token(t, "erasure")}
+	case events.TypeSubjectRegistered:
+		return events.SubjectRegistered{Class: Token(t, "class"), Content: content(t)}
+	case events.TypeSubjectForgotten:
+		return events.SubjectForgotten{Erasure: Token(t, "erasure")}
+	case events.TypeVectorEmbedded:
+		return vectorEmbedded(t)
+	case events.TypeTraceRecalled:
+		return traceRecalled(t)
+	case events.TypeTraceUsed:
+		return events.TraceUsed{
+			Trace: Token(t, "trace"), Memories: list(t, "memory", Token), AnswerRef: maybe(t, "answer", Token),
+		}
+	case events.TypeTraceJudged:
+		return events.TraceJudged{
+			Trace: Token(t, "trace"), Memory: Token(t, "memory"),
+			Judgement: rapid.SampledFrom([]events.Judgement{
+				events.JudgedUseful, events.JudgedIrrelevant, events.JudgedStale, events.JudgedWrong,
+			}).Draw(t, "judgement"),
+		}
+	case events.TypePolicyActivated:
+		return events.PolicyActivated{Policy: policy(t), Text: text(t, "text")}
+	default:
+		return FactEventOf(t, typ, Token(t, "fact"))
+	}
+}
+
+// FactEventOf draws an event of the given type about the given fact. It panics
+// if the type is not one of a fact slot's.
+func FactEventOf(t *rapid.T, typ, fact string) events.Event {
+	switch typ {
+	case events.TypeFactProposed:
+		return factProposed(t, fact)
+	case events.TypeFactDecided:
+		return factDecided(t, fact)
+	case events.TypeFactPromoted:
+		return events.FactPromoted{Fact: fact, Valid: Intervals(t, "valid")}
+	case events.TypeFactSuperseded:
+		return events.FactSuperseded{Fact: fact, By: Token(t, "by"), Valid: Intervals(t, "valid")}
+	case events.TypeFactCorroborated:
+		return events.FactCorroborated{Fact: fact, Candidate: Token(t, "candidate"), Sources: list(t, "source", source)}
+	case events.TypeFactRetracted:
+		return events.FactRetracted{Fact: fact, Valid: Intervals(t, "valid"), Content: content(t)}
+	case events.TypeFactSourceLost:
+		return events.FactSourceLost{Fact: fact, Source: Token(t, "source"), Erasure: Token(t, "erasure")}
+	case events.TypeFactForgotten:
+		return events.FactForgotten{Fact: fact, Subject: Token(t, "subject"), Erasure: Token(t, "erasure")}
+	}
+	panic("eventstest: no such type: " + typ)
+}
+
+func episodeCaptured(t *rapid.T) events.EpisodeCaptured {
+	return events.EpisodeCaptured{
+		Subject:         Token(t, "subject"),
+		Class:           Token(t, "class"),
+		OccurredAt:      Time(t, "occurred at"),
+		OccurredUnknown: rapid.Bool().Draw(t, "occurred unknown"),
+		Trust:           trust(t),
+		Sensitivity:     maybe(t, "sensitivity", Token),
+		Session:         maybe(t, "session", Token),
+		Source:          maybe(t, "source", Token),
+		Entities:        some(t, "entity", Token),
+		Labels:          some(t, "label", Token),
+		Content:         content(t),
+	}
+}
+
+func factProposed(t *rapid.T, fact string) events.FactProposed {
+	return events.FactProposed{
+		Fact:       fact,
+		Subject:    Token(t, "subject"),
+		Class:      Token(t, "class"),
+		Predicate:  Token(t, "predicate"),
+		Scope:      maybe(t, "scope", Token),
+		Category:   Token(t, "category"),
+		Confidence: rapid.Float64Range(0, 1).Draw(t, "confidence"),
+		Trust:      trust(t),
+		ObservedAt: Time(t, "observed at"),
+		ValidFrom:  maybe(t, "valid from", Time),
+		ValidTo:    maybe(t, "valid to", Time),
+		ExpiresAt:  maybe(t, "expires at", Time),
+		Sources:    list(t, "source", source),
+		Content:    content(t),
+	}
+}
+
+func factDecided(t *rapid.T, fact string) events.FactDecided {
+	outcome := rapid.SampledFrom([]events.Decision{
+		events.DecisionPromote, events.DecisionReview, events.DecisionQuarantine, events.DecisionReject,
+	})
+	e := events.FactDecided{
+		Fact:     fact,
+		Decision: outcome.Draw(t, "decision"),
+		Gates: list(t, "gate", func(t *rapid.T, label string) events.Gate {
+			return events.Gate{
+				Gate:    Token(t, label),
+				Outcome: outcome.Draw(t, "outcome"),
+				Reason:  rapid.StringMatching(`[a-z_]{1,30}`).Draw(t, "reason"),
+			}
+		}),
+		Policy: policy(t),
+	}
+	if e.Decision == events.DecisionPromote {
+		e.Into = rapid.SampledFrom([]string{fact, Token(t, "into")}).Draw(t, "which")
+	}
+	return e
+}
+
+func policy(t *rapid.T) events.PolicyRef {
+	return events.PolicyRef{
+		Name:    Token(t, "policy"),
+		Version: rapid.IntRange(1, 1_000).Draw(t, "version"),
+		Hash:    rapid.StringMatching(`[0-9a-f]{64}`).Draw(t, "hash"),
+	}
+}
+
+func vectorEmbedded(t *rapid.T) events.VectorEmbedded {
+	return events.VectorEmbedded{
+		Record:  Token(t, "record"),
+		Subject: Token(t, "subject"),
+		Class:   Token(t, "class"),
+		Of:      rapid.SampledFrom([]events.Kind{events.KindEpisode, events.KindFact}).Draw(t, "of"),
+		Source:  position(t, "source"),
+		Model:   Token(t, "model"),
+		Content: content(t),
+		Dim:     rapid.IntRange(1, 4_096).Draw(t, "dim"),
+	}
+}
+
+func traceRecalled(t *rapid.T) events.TraceRecalled {
+	return events.TraceRecalled{
+		Trace:    Token(t, "trace"),
+		Subject:  maybe(t, "subject", Token),
+		Class:    Token(t, "class"),
+		At:       position(t, "at"),
+		Memories: list(t, "memory", Token),
+		Weights:  maybe(t, "weights", Token),
+		Content:  content(t),
+	}
+}
+
+// position draws any position, those included that a float64 cannot hold.
+func position(t *rapid.T, label string) uint64 {
+	return rapid.Uint64Range(1, math.MaxUint64).Draw(t, label)
+}
