@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 )
@@ -36,11 +37,22 @@ func (t *Time) Or(fallback time.Time) time.Time {
 // offset is not.
 func (t *Time) UnmarshalText(b []byte) error {
 	v, err := time.Parse(time.RFC3339Nano, string(b))
-	if err != nil || v.UTC().Year() < 1 || v.UTC().Year() > 9999 {
+	if err != nil || !strict(b) || v.UTC().Year() < 1 || v.UTC().Year() > 9999 {
 		return fmt.Errorf("%w: want RFC 3339 with an offset", ErrBadTime)
 	}
 	t.Time = Micro(v)
 	return nil
+}
+
+// strict reports whether b, which time.Parse has taken, is RFC 3339 in the
+// points where that is lenient: an hour of one digit, a comma before the
+// fraction, an offset of a day or more.
+func strict(b []byte) bool {
+	if b[13] != ':' || bytes.IndexByte(b, ',') >= 0 {
+		return false
+	}
+	offset := string(b[len(b)-6:])
+	return b[len(b)-1] == 'Z' || offset[1:3] < "24" && offset[4:] < "60"
 }
 
 // MarshalText writes the instant in UTC.
