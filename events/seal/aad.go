@@ -35,8 +35,8 @@ func (s Scope) appendWrapAAD(dst []byte) []byte {
 	return appendAAD(dst, purposeSubject, s.Tenant, s.Subject, s.Class)
 }
 
-func (s Scope) appendRecordAAD(dst []byte, record string) []byte {
-	return appendAAD(dst, purposeRecord, s.Tenant, s.Subject, s.Class, record)
+func (s Scope) appendRecordAAD(dst []byte, record string, l lineage) []byte {
+	return append(appendAAD(dst, purposeRecord, s.Tenant, s.Subject, s.Class, record), l[:]...)
 }
 
 func (s Scope) appendValueAAD(dst []byte, l Label) []byte {

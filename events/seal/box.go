@@ -24,7 +24,9 @@ const (
 // box seals and opens under one key, as format byte, nonce, ciphertext, tag. It
 // is safe for concurrent use.
 type box struct {
-	aead cipher.AEAD
+	// A pointer to the interface, so that fmt shows an address and not the
+	// expanded key, whatever the verb.
+	aead *cipher.AEAD
 	// nonces is nil when the cipher draws its own.
 	nonces io.Reader
 }
@@ -40,13 +42,13 @@ func newBox(key Secret, src source) (box, error) {
 		if err != nil {
 			return box{}, fmt.Errorf("make cipher: %w", err)
 		}
-		return box{aead: aead}, nil
+		return box{aead: &aead}, nil
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
 		return box{}, fmt.Errorf("make cipher: %w", err)
 	}
-	return box{aead: aead, nonces: src}, nil
+	return box{aead: &aead, nonces: src}, nil
 }
 
 // seal appends sealed bytes to dst.
@@ -56,14 +58,14 @@ func (b box) seal(dst, plaintext, aad []byte) ([]byte, error) {
 	}
 	dst = append(dst, format)
 	if b.nonces == nil {
-		return b.aead.Seal(dst, nil, plaintext, aad), nil
+		return (*b.aead).Seal(dst, nil, plaintext, aad), nil
 	}
 	var nonce [nonceSize]byte
 	if _, err := io.ReadFull(b.nonces, nonce[:]); err != nil {
 		return nil, fmt.Errorf("draw nonce: %w", err)
 	}
 	dst = append(dst, nonce[:]...)
-	return b.aead.Seal(dst, nonce[:], plaintext, aad), nil
+	return (*b.aead).Seal(dst, nonce[:], plaintext, aad), nil
 }
 
 // open appends the plaintext to dst, or returns [ErrTampered].
@@ -75,7 +77,7 @@ func (b box) open(dst, sealed, aad []byte) ([]byte, error) {
 	if b.nonces != nil {
 		nonce, rest = sealed[1:1+nonceSize], sealed[1+nonceSize:]
 	}
-	plaintext, err := b.aead.Open(dst, nonce, rest, aad)
+	plaintext, err := (*b.aead).Open(dst, nonce, rest, aad)
 	if err != nil {
 		// The cipher's own error says nothing more.
 		return nil, ErrTampered

@@ -14,10 +14,18 @@ type chainKey struct {
 	// seed is the tenant's index seed, of a K1 only. It outlives rotation, so
 	// that hashes stay what they are.
 	seed Secret
+	// lineage is drawn with a K2 and outlives rotation: it tells the K2 that a
+	// record was made under from one made after that was destroyed.
+	lineage lineage
 }
 
+const lineageSize = 8
+
+type lineage [lineageSize]byte
+
 func (c chainKey) clone() chainKey {
-	return chainKey{current: c.current.clone(), previous: c.previous.clone(), seed: c.seed.clone()}
+	c.current, c.previous, c.seed = c.current.clone(), c.previous.clone(), c.seed.clone()
+	return c
 }
 
 func (c chainKey) wipe() {

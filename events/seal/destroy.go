@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 )
 
 // DestroyRecord destroys the keys of records, which no keyring can open from
@@ -94,10 +96,12 @@ func (k *Keyring) destroyUnder(ctx context.Context, prefix string) error {
 	}
 }
 
-// Garbage yields the ids of the tenant's records whose K2 is gone, so that
-// nothing can open them: what [Keyring.DestroySubject] and
-// [Keyring.DestroyClass] left behind for [Keyring.DestroyRecord]. It reads all
-// record rows of the tenant. Removing a record's row also removes its note.
+// Garbage yields the ids of the tenant's records whose K2 is gone, even where a
+// later one took its place, so that nothing can open them: what
+// [Keyring.DestroySubject] and [Keyring.DestroyClass] left behind for
+// [Keyring.DestroyRecord]. It reads all record rows and all K2s of the tenant
+// and keeps the records' ids in memory. Removing a record's row also removes its
+// note. An error ends the sequence.
 func (k *Keyring) Garbage(ctx context.Context, tenant string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if !isHashToken(tenant) {
@@ -106,38 +110,71 @@ func (k *Keyring) Garbage(ctx context.Context, tenant string) iter.Seq2[string, 
 		}
 		// A record is created after its K2, so records must be listed first:
 		// a record seen now whose K2 is not there afterwards has lost it.
-		byKey := make(map[string][]string)
-		prefix := "k3." + tenant
-		for row, err := range k.rows.List(ctx, prefix) {
-			if err != nil {
-				yield("", fmt.Errorf("list record keys: %w", err))
-				return
-			}
-			scope, _, err := splitRecordRow(tenant, row.Value)
-			if err != nil {
-				yield("", err)
-				return
-			}
-			byKey[subjectRowKey(scope)] = append(byKey[subjectRowKey(scope)], row.Key[len(prefix)+1:])
-		}
-		keys := make([]string, 0, len(byKey))
-		for key := range byKey {
-			keys = append(keys, key)
-		}
-		alive, err := k.rows.GetMany(ctx, keys)
+		byScope, err := k.recordsByScope(ctx, tenant)
 		if err != nil {
-			yield("", fmt.Errorf("read subject keys: %w", err))
+			yield("", err)
 			return
 		}
-		for key, records := range byKey {
-			if _, ok := alive[key]; ok {
-				continue
-			}
-			for _, record := range records {
-				if !yield(record, nil) {
-					return
+		for scopes := range slices.Chunk(slices.Collect(maps.Keys(byScope)), garbageChunk) {
+			if err := k.yieldGarbage(ctx, scopes, byScope, yield); err != nil {
+				if !errors.Is(err, errEnough) {
+					yield("", err)
 				}
+				return
 			}
 		}
 	}
+}
+
+// garbageChunk bounds how many K2s are unwrapped at once.
+const garbageChunk = 1000
+
+// errEnough says that the caller of an iterator has seen enough.
+var errEnough = errors.New("enough")
+
+// recordID is a record and the K2 that it was made under.
+type recordID struct {
+	id      string
+	lineage lineage
+}
+
+func (k *Keyring) recordsByScope(ctx context.Context, tenant string) (map[Scope][]recordID, error) {
+	byScope := make(map[Scope][]recordID)
+	prefix := "k3." + tenant
+	for row, err := range k.rows.List(ctx, prefix) {
+		if err != nil {
+			return nil, fmt.Errorf("list record keys: %w", err)
+		}
+		scope, wrapped, err := splitRecordRow(tenant, row.Value)
+		if err != nil {
+			return nil, err
+		}
+		byScope[scope] = append(byScope[scope], recordID{id: row.Key[len(prefix)+1:], lineage: wrapped.lineage})
+	}
+	return byScope, nil
+}
+
+func (k *Keyring) yieldGarbage(ctx context.Context, scopes []Scope, byScope map[Scope][]recordID, yield func(string, error) bool) error {
+	parents := make(map[Scope]*parent, len(scopes))
+	for _, scope := range scopes {
+		parents[scope] = &parent{}
+	}
+	if _, err := k.subjectKeys(ctx, parents, nil, true); err != nil {
+		return err
+	}
+	for _, scope := range scopes {
+		p := parents[scope]
+		if p.err != nil && !errors.Is(p.err, ErrKeyDestroyed) {
+			return p.err
+		}
+		for _, record := range byScope[scope] {
+			if p.err == nil && record.lineage == p.lineage {
+				continue
+			}
+			if !yield(record.id, nil) {
+				return errEnough
+			}
+		}
+	}
+	return nil
 }

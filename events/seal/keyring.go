@@ -267,6 +267,9 @@ func (k *Keyring) createSubjectKey(ctx context.Context, scope Scope, p *parent) 
 		return err
 	}
 	chain := chainKey{current: current}
+	if _, err := io.ReadFull(k.rand, chain.lineage[:]); err != nil {
+		return fmt.Errorf("draw lineage: %w", err)
+	}
 	asked, epoch := k.now(), k.cache.begin()
 	value, err := k.wrapSubject(scope, k1, chain)
 	if err != nil {

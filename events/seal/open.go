@@ -96,12 +96,23 @@ func (k *Keyring) openMany(ctx context.Context, items []Item, fresh bool) (resul
 			row, found := rows[keys[at[i]]]
 			p := scopes[items[i].Scope]
 			results[i].Plaintext, results[i].Err = opener.open(&items[i], p, row, found)
-			if p.cached && errors.Is(results[i].Err, ErrTampered) {
+			if p.cached && mayBeStale(results[i].Err) {
 				stale = append(stale, i)
 			}
 		}
 	}
 	return results, stale
+}
+
+// mayBeStale reports whether an error is one that a key from before a rotation,
+// or from before its subject's destruction, can cause.
+func mayBeStale(err error) bool {
+	return errors.Is(err, ErrTampered) || isDestroyed(err, LevelSubject)
+}
+
+func isDestroyed(err error, level Level) bool {
+	var destroyed *KeyDestroyedError
+	return errors.As(err, &destroyed) && destroyed.Level == level
 }
 
 func (it *Item) check() error {
@@ -129,8 +140,7 @@ func (o *opener) open(it *Item, p *parent, row Row, found bool) ([]byte, error) 
 	if !found {
 		return nil, &KeyDestroyedError{Level: LevelRecord}
 	}
-	o.aad = it.Scope.appendRecordAAD(o.aad[:0], it.Label.Record)
-	plain, err := p.unwrap(o.plain[:0], row.Value[recordHeader:], o.aad)
+	plain, err := p.unwrapRecord(o.plain[:0], it.Scope, it.Label.Record, readWrapped(row.Value), o.aad[:0])
 	if err != nil {
 		return nil, err
 	}
@@ -151,5 +161,5 @@ func (o *opener) wipe() { clear(o.plain[:cap(o.plain)]) }
 func sameScope(scope Scope, value []byte) bool {
 	return len(value) >= recordHeader && value[0] == format &&
 		string(value[1:1+TokenSize]) == scope.Subject &&
-		string(value[1+TokenSize:recordHeader]) == scope.Class
+		string(value[1+TokenSize:1+2*TokenSize]) == scope.Class
 }

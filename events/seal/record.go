@@ -90,7 +90,7 @@ func (k *Keyring) NewRecords(ctx context.Context, news []NewRecord) ([]*Record, 
 			scopes[n.Scope] = &parent{}
 		}
 	}
-	if err := k.ensureSubjectKeys(ctx, scopes); err != nil {
+	if err := k.ensureSubjectKeys(ctx, scopes, news); err != nil {
 		return nil, err
 	}
 	recs, rows := make([]*Record, len(news)), make([]Row, len(news))
@@ -117,19 +117,50 @@ func (n NewRecord) check() error {
 	return checkRecord(n.Record)
 }
 
-// ensureSubjectKeys reads the K2s of scopes and makes those that are missing.
-func (k *Keyring) ensureSubjectKeys(ctx context.Context, scopes map[Scope]*parent) error {
+// ensureSubjectKeys reads the K2s of scopes and makes those that are missing,
+// but not for records that exist: a repeated command must not give a forgotten
+// subject a key again.
+func (k *Keyring) ensureSubjectKeys(ctx context.Context, scopes map[Scope]*parent, news []NewRecord) error {
 	if _, err := k.subjectKeys(ctx, scopes, nil, false); err != nil {
 		return err
 	}
+	var missing []Scope
 	for scope, p := range scopes {
-		if destroyed := (*KeyDestroyedError)(nil); errors.As(p.err, &destroyed) && destroyed.Level == LevelSubject {
-			if err := k.createSubjectKey(ctx, scope, p); err != nil {
-				return err
-			}
-		}
-		if p.err != nil {
+		switch {
+		case p.err == nil:
+		case isDestroyed(p.err, LevelSubject):
+			missing = append(missing, scope)
+		default:
 			return p.err
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if err := k.checkAbsent(ctx, news); err != nil {
+		return err
+	}
+	for _, scope := range missing {
+		if err := k.createSubjectKey(ctx, scope, scopes[scope]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkAbsent finds records that exist before anything is written for them.
+func (k *Keyring) checkAbsent(ctx context.Context, news []NewRecord) error {
+	keys := make([]string, len(news))
+	for i, n := range news {
+		keys[i] = recordRowKey(n.Scope.Tenant, n.Record)
+	}
+	rows, err := k.rows.GetMany(ctx, keys)
+	if err != nil {
+		return fmt.Errorf("read record keys: %w", err)
+	}
+	for _, key := range keys {
+		if _, ok := rows[key]; ok {
+			return &RowExistsError{Key: key}
 		}
 	}
 	return nil
@@ -149,12 +180,12 @@ func (k *Keyring) newRecord(n NewRecord, p *parent) (*Record, Row, error) {
 	plain = append(plain, key.bytes()...)
 	plain = append(plain, n.Note...)
 	defer clear(plain)
-	wrapped, err := p.wrap(plain, n.Scope.appendRecordAAD(nil, n.Record))
+	wrapped, err := p.wrap(plain, n.Scope.appendRecordAAD(nil, n.Record, p.lineage))
 	if err != nil {
 		return nil, Row{}, err
 	}
 	rec := &Record{scope: n.Scope, id: n.Record, note: bytes.Clone(n.Note), box: b}
-	return rec, Row{Key: recordRowKey(n.Scope.Tenant, n.Record), Value: recordRow(n.Scope, wrapped)}, nil
+	return rec, Row{Key: recordRowKey(n.Scope.Tenant, n.Record), Value: recordRow(n.Scope, wrappedRecord{lineage: p.lineage, bytes: wrapped})}, nil
 }
 
 // Record returns an existing record by its id, whatever its scope, or
@@ -191,19 +222,19 @@ func (k *Keyring) Record(ctx context.Context, tenant, record string) (*Record, e
 
 // unwrapRecord gives key and note, and asks for the K2 itself when a cached one
 // may be from before a rotation.
-func (k *Keyring) unwrapRecord(ctx context.Context, scope Scope, record string, wrapped []byte) ([]byte, error) {
+func (k *Keyring) unwrapRecord(ctx context.Context, scope Scope, record string, wrapped wrappedRecord) ([]byte, error) {
 	p := &parent{}
 	if _, err := k.subjectKeys(ctx, map[Scope]*parent{scope: p}, nil, false); err != nil {
 		return nil, err
 	}
-	plain, err := p.unwrap(nil, wrapped, scope.appendRecordAAD(nil, record))
-	if !p.cached || !errors.Is(err, ErrTampered) {
+	plain, err := p.unwrapRecord(nil, scope, record, wrapped, nil)
+	if !p.cached || !mayBeStale(err) {
 		return plain, err
 	}
 	if _, err := k.subjectKeys(ctx, map[Scope]*parent{scope: p}, nil, true); err != nil {
 		return nil, err
 	}
-	return p.unwrap(nil, wrapped, scope.appendRecordAAD(nil, record))
+	return p.unwrapRecord(nil, scope, record, wrapped, nil)
 }
 
 // recordBox takes the key out of what a record's row wraps.
@@ -211,37 +242,52 @@ func (k *Keyring) recordBox(plain []byte) (box, error) {
 	if len(plain) < KeySize {
 		return box{}, ErrTampered
 	}
-	return newBox(Secret{b: (*[KeySize]byte)(plain)}, k.rand)
+	return newBox(holdSecret((*[KeySize]byte)(plain)), k.rand)
 }
 
 // A record's row is
 //
-//	format, subject, class, wrapped(key, note)
+//	format, subject, class, lineage of the K2, wrapped(key, note)
 //
-// Subject and class are clear, so that the records of a subject whose K2 is gone
-// can still be found and swept. They are bound by the wrapping.
+// What is clear is bound by the wrapping. Subject and class are there so that
+// the records of a subject whose K2 is gone can still be found and swept.
 
-const recordHeader = 1 + 2*TokenSize
+const recordHeader = 1 + 2*TokenSize + lineageSize
 
-func recordRow(scope Scope, wrapped []byte) []byte {
-	value := make([]byte, 0, recordHeader+len(wrapped))
+// wrappedRecord is what a record's row wraps, and under which K2.
+type wrappedRecord struct {
+	lineage lineage
+	bytes   []byte
+}
+
+func recordRow(scope Scope, w wrappedRecord) []byte {
+	value := make([]byte, 0, recordHeader+len(w.bytes))
 	value = append(value, format)
 	value = append(value, scope.Subject...)
 	value = append(value, scope.Class...)
-	return append(value, wrapped...)
+	value = append(value, w.lineage[:]...)
+	return append(value, w.bytes...)
 }
 
-func splitRecordRow(tenant string, value []byte) (Scope, []byte, error) {
+func splitRecordRow(tenant string, value []byte) (Scope, wrappedRecord, error) {
 	if len(value) < recordHeader || value[0] != format {
-		return Scope{}, nil, ErrTampered
+		return Scope{}, wrappedRecord{}, ErrTampered
 	}
 	scope := Scope{
 		Tenant:  tenant,
 		Subject: string(value[1 : 1+TokenSize]),
-		Class:   string(value[1+TokenSize : recordHeader]),
+		Class:   string(value[1+TokenSize : 1+2*TokenSize]),
 	}
 	if err := scope.check(); err != nil {
-		return Scope{}, nil, ErrTampered
+		return Scope{}, wrappedRecord{}, ErrTampered
 	}
-	return scope, value[recordHeader:], nil
+	return scope, readWrapped(value), nil
+}
+
+// readWrapped reads a value that is no shorter than the header.
+func readWrapped(value []byte) wrappedRecord {
+	return wrappedRecord{
+		lineage: lineage(value[recordHeader-lineageSize : recordHeader]),
+		bytes:   value[recordHeader:],
+	}
 }

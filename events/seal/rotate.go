@@ -226,7 +226,7 @@ func (k *Keyring) finish(ctx context.Context, l link, rewrap func(chainKey) erro
 	if err := rewrap(chain); err != nil {
 		return err
 	}
-	if row.Value, err = l.write(chainKey{seed: chain.seed, current: chain.current}); err != nil {
+	if row.Value, err = l.write(chainKey{seed: chain.seed, lineage: chain.lineage, current: chain.current}); err != nil {
 		return err
 	}
 	_, err = k.rows.Put(ctx, row)
@@ -277,15 +277,16 @@ func (k *Keyring) rewrapSubject(ctx context.Context, tenant, sid string, chains 
 		if err != nil {
 			return fmt.Errorf("list record keys: %w", err)
 		}
-		scope, _, err := splitRecordRow(tenant, row.Value)
+		scope, wrapped, err := splitRecordRow(tenant, row.Value)
 		if err != nil {
 			return err
 		}
 		p := parents[scope]
-		if scope.Subject != sid || p == nil {
+		if scope.Subject != sid || p == nil || wrapped.lineage != p.lineage {
+			// Someone else's, or garbage from before this K2.
 			continue
 		}
-		if err := k.rewrap(ctx, p, row, recordHeader, scope.appendRecordAAD(nil, row.Key[len(prefix)+1:])); err != nil {
+		if err := k.rewrap(ctx, p, row, recordHeader, scope.appendRecordAAD(nil, row.Key[len(prefix)+1:], p.lineage)); err != nil {
 			return err
 		}
 	}

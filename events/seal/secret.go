@@ -12,12 +12,15 @@ const KeySize = 32
 const redacted = "[secret]"
 
 // Secret is a key that does not let itself be printed: every fmt verb, slog,
-// encoding/json and encoding/text show the same placeholder. The bytes are
-// behind a pointer, so that fmt shows no more than an address even where it
-// cannot call methods, as with an unexported field.
+// encoding/json and encoding/text show the same placeholder. In an unexported
+// field, where fmt cannot call methods, it shows no more than an address.
 //
 // The zero Secret is no key.
-type Secret struct{ b *[KeySize]byte }
+type Secret struct {
+	// A pointer to a pointer: fmt follows one to an array when the verb does
+	// not fit the type, never two.
+	b **[KeySize]byte
+}
 
 // String returns a placeholder.
 func (s Secret) String() string { return redacted }
@@ -40,11 +43,14 @@ func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `
 // MarshalText returns a placeholder.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
+// holdSecret makes a secret of a key without copying it.
+func holdSecret(key *[KeySize]byte) Secret { return Secret{b: &key} }
+
 // newSecret copies a key.
 func newSecret(key []byte) Secret {
 	b := new([KeySize]byte)
 	copy(b[:], key)
-	return Secret{b: b}
+	return holdSecret(b)
 }
 
 // drawSecret draws a new key.
@@ -53,7 +59,7 @@ func drawSecret(random io.Reader) (Secret, error) {
 	if _, err := io.ReadFull(random, b[:]); err != nil {
 		return Secret{}, fmt.Errorf("draw key: %w", err)
 	}
-	return Secret{b: b}, nil
+	return holdSecret(b), nil
 }
 
 func (s Secret) isZero() bool { return s.b == nil }
@@ -63,19 +69,15 @@ func (s Secret) bytes() []byte {
 	if s.b == nil {
 		return nil
 	}
-	return s.b[:]
+	return (*s.b)[:]
 }
 
 func (s Secret) clone() Secret {
 	if s.b == nil {
 		return Secret{}
 	}
-	return newSecret(s.b[:])
+	return newSecret(s.bytes())
 }
 
 // wipe overwrites the key with zeros. No one else may be using it.
-func (s Secret) wipe() {
-	if s.b != nil {
-		clear(s.b[:])
-	}
-}
+func (s Secret) wipe() { clear(s.bytes()) }

@@ -78,10 +78,11 @@ func (k *Keyring) unwrapTenant(ctx context.Context, tenant string, row Row) (cha
 	return chain, nil
 }
 
-// A K2 is wrapped as current key and, during a rotation, previous key.
+// A K2 is wrapped as lineage, current key and, during a rotation, previous key.
 
 func (k *Keyring) wrapSubject(scope Scope, k1, chain chainKey) ([]byte, error) {
-	plain := make([]byte, 0, 2*KeySize)
+	plain := make([]byte, 0, lineageSize+2*KeySize)
+	plain = append(plain, chain.lineage[:]...)
 	plain = append(plain, chain.current.bytes()...)
 	plain = append(plain, chain.previous.bytes()...)
 	defer clear(plain)
@@ -96,10 +97,12 @@ func (k *Keyring) unwrapSubject(scope Scope, k1 chainKey, value []byte) (chainKe
 		return chainKey{}, err
 	}
 	defer clear(plain)
-	if len(plain) != KeySize && len(plain) != 2*KeySize {
+	if len(plain) != lineageSize+KeySize && len(plain) != lineageSize+2*KeySize {
 		return chainKey{}, ErrTampered
 	}
-	return readChain(plain), nil
+	chain := readChain(plain[lineageSize:])
+	chain.lineage = lineage(plain[:lineageSize])
+	return chain, nil
 }
 
 func readChain(plain []byte) chainKey {
@@ -113,6 +116,7 @@ func readChain(plain []byte) chainKey {
 // parent wraps and unwraps the children of a K1 or a K2.
 type parent struct {
 	current, previous box
+	lineage           lineage
 	// rotating says that previous is set.
 	rotating bool
 	// cached says that the key did not come from its row just now.
@@ -133,7 +137,7 @@ func (p *parent) use(chain chainKey, src source) {
 }
 
 func (p *parent) set(chain chainKey, src source) {
-	*p = parent{}
+	*p = parent{lineage: chain.lineage}
 	if p.current, p.err = newBox(chain.current, src); p.err != nil {
 		return
 	}
@@ -143,6 +147,20 @@ func (p *parent) set(chain chainKey, src source) {
 		}
 		p.rotating = true
 	}
+}
+
+// unwrapRecord unwraps what a record's row holds. A row of another lineage was
+// made under a K2 that is gone, unless it is the lineage itself that was damaged.
+func (p *parent) unwrapRecord(dst []byte, scope Scope, record string, w wrappedRecord, aad []byte) ([]byte, error) {
+	plain, err := p.unwrap(dst, w.bytes, scope.appendRecordAAD(aad, record, p.lineage))
+	if p.err != nil || w.lineage == p.lineage {
+		return plain, err
+	}
+	if err == nil {
+		clear(plain)
+		return nil, ErrTampered
+	}
+	return nil, &KeyDestroyedError{Level: LevelSubject}
 }
 
 func (p *parent) wrap(plain, aad []byte) ([]byte, error) {
