@@ -1,0 +1,61 @@
+package query
+
+import (
+	"crypto/subtle"
+	"encoding/base64"
+	"strings"
+
+	"github.com/annals-memory/annals/events/seal"
+)
+
+// maxCursor bounds a cursor in bytes; what is longer was not made here.
+const maxCursor = 2048
+
+// cursorField separates cursors from all other keyed hashes of a tenant.
+const cursorField = "cursor"
+
+// A cursor is
+//
+//	base64url(question hash "\x00" key of the last row) "." keyed hash of that
+//
+// The keyed hash is the tenant's own: an edited cursor, another tenant's, and
+// one of another question are all refused. It says where to go on, not what was
+// seen: rows that appear behind it are found, and none is shown twice.
+
+func badCursor() error {
+	return malformed("cursor", "bad_cursor", "must be a cursor of an answer to the same question")
+}
+
+func encodeCursor(t *seal.Tenant, question, after string) string {
+	if after == "" {
+		return ""
+	}
+	payload := t.Hash("question", question) + "\x00" + after
+	return base64.RawURLEncoding.EncodeToString([]byte(payload)) + "." + t.Hash(cursorField, payload)
+}
+
+func decodeCursor(t *seal.Tenant, question, cursor string) (after string, err error) {
+	if cursor == "" {
+		return "", nil
+	}
+	bad := badCursor()
+	if len(cursor) > maxCursor {
+		return "", bad
+	}
+	encoded, mac, ok := strings.Cut(cursor, ".")
+	if !ok {
+		return "", bad
+	}
+	payload, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
+	if err != nil {
+		return "", bad
+	}
+	if subtle.ConstantTimeCompare([]byte(mac), []byte(t.Hash(cursorField, string(payload)))) != 1 {
+		return "", bad
+	}
+	asked, after, ok := strings.Cut(string(payload), "\x00")
+	if !ok || asked != t.Hash("question", question) {
+		return "", bad
+	}
+	return after, nil
+}

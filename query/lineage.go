@@ -1,0 +1,186 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/projectors"
+)
+
+// The relations of a link.
+const (
+	relationSource       = "source"
+	relationMergedInto   = "merged_into"
+	relationMergedFrom   = "merged_from"
+	relationSupersededBy = "superseded_by"
+	relationSupersedes   = "supersedes"
+)
+
+// FactLineage returns what a fact came from and what came from it. Sources that
+// were forgotten are named and shown as forgotten, without anything they held;
+// so is everything else in the lineage. It reads the slot from the log, because
+// the views know no longer what a fact has lost. Auditors may ask too and get no
+// references to sources outside. The errors are those of [Service.Fact] and the
+// log's.
+func (s *Service) FactLineage(ctx context.Context, caller events.Caller, req RecordRequest) (LineageAnswer, error) {
+	r, err := s.open(ctx, caller, req.WaitFor,
+		events.RoleAgent, events.RoleReviewer, events.RoleAdmin, events.RoleAuditor)
+	if err != nil {
+		return LineageAnswer{}, err
+	}
+	defer r.close()
+	row, err := r.fact(req.ID)
+	if err != nil {
+		return LineageAnswer{}, err
+	}
+	history, err := s.slotLineage(ctx, r.token, &row)
+	if err != nil {
+		return LineageAnswer{}, err
+	}
+	answer := LineageAnswer{ID: row.Fact, From: []Link{}, To: []Link{}, Position: r.snap.Position()}
+	sources, err := s.sourceLinks(ctx, r, history.sources, caller)
+	if err != nil {
+		return LineageAnswer{}, err
+	}
+	answer.From = append(answer.From, sources...)
+	for _, l := range []struct {
+		relation string
+		ids      []string
+		to       *[]Link
+	}{
+		{relationMergedFrom, history.mergedFrom, &answer.From},
+		{relationSupersedes, history.supersedes, &answer.From},
+		{relationMergedInto, history.mergedInto, &answer.To},
+		{relationSupersededBy, history.supersededBy, &answer.To},
+	} {
+		for _, id := range l.ids {
+			link, err := r.factLink(l.relation, id)
+			if err != nil {
+				return LineageAnswer{}, err
+			}
+			*l.to = append(*l.to, link)
+		}
+	}
+	return answer, nil
+}
+
+// slotHistory is what the events of a slot say about one fact, ids only and
+// each once.
+type slotHistory struct {
+	sources                                         []string
+	mergedFrom, mergedInto, supersedes, supersededBy []string
+}
+
+func (s *Service) slotLineage(ctx context.Context, token string, row *projectors.FactRow) (*slotHistory, error) {
+	h := &slotHistory{}
+	agg := events.Aggregate{Tenant: token, Kind: events.KindFact, ID: row.Slot}
+	for r, err := range s.log.ReadAggregate(ctx, agg, 0) {
+		if err != nil {
+			return nil, fmt.Errorf("read slot: %w", err)
+		}
+		for _, e := range r.Events {
+			h.apply(e, row.Fact)
+		}
+	}
+	return h, nil
+}
+
+func (h *slotHistory) apply(e events.Event, fact string) {
+	switch e := e.(type) {
+	case events.FactProposed:
+		if e.Fact == fact {
+			h.sources = appendNew(h.sources, sourceIDs(e.Sources)...)
+		}
+	case events.FactCorroborated:
+		if e.Fact == fact {
+			h.sources = appendNew(h.sources, sourceIDs(e.Sources)...)
+			h.mergedFrom = appendNew(h.mergedFrom, e.Candidate)
+		}
+	case events.FactDecided:
+		if e.Fact == fact && e.Into != "" && e.Into != fact {
+			h.mergedInto = appendNew(h.mergedInto, e.Into)
+		}
+	case events.FactSuperseded:
+		if e.Fact == fact {
+			h.supersededBy = appendNew(h.supersededBy, e.By)
+		}
+		if e.By == fact {
+			h.supersedes = appendNew(h.supersedes, e.Fact)
+		}
+	case events.EpisodeCaptured, events.EpisodeForgotten, events.FactPromoted, events.FactRetracted,
+		events.FactSourceLost, events.FactForgotten, events.SubjectRegistered, events.SubjectForgotten,
+		events.VectorEmbedded, events.TraceRecalled, events.TraceUsed, events.TraceJudged, events.PolicyActivated:
+	}
+}
+
+func appendNew(list []string, ids ...string) []string {
+	for _, id := range ids {
+		if !slices.Contains(list, id) {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// sourceLinks says of each source episode what is left of it. An id that never
+// was an episode of the tenant is left out.
+func (s *Service) sourceLinks(ctx context.Context, r *reading, ids []string, caller events.Caller) ([]Link, error) {
+	var links []Link
+	var items []seal.Item
+	at := make(map[int]int)
+	for _, id := range ids {
+		link := Link{Kind: string(events.KindEpisode), ID: id, Relation: relationSource}
+		row, err := r.snap.Episode(r.token, id)
+		switch {
+		case errors.Is(err, events.ErrNotFound):
+			// Its subject is forgotten, or it never was.
+			link.Forgotten = true
+		case err != nil:
+			return nil, fmt.Errorf("read source: %w", err)
+		case row.Forgotten, r.snap.SubjectForgotten(r.token, row.Subject):
+			link.Forgotten = true
+		default:
+			if !row.OccurredUnknown {
+				link.OccurredAt = events.AtOrNil(row.OccurredAt)
+			}
+			at[len(items)] = len(links)
+			items = append(items, episodeItem(&row))
+		}
+		links = append(links, link)
+	}
+	if !caller.Has(events.RoleAgent, events.RoleReviewer, events.RoleAdmin) {
+		return links, nil
+	}
+	opened, err := s.openAll(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	for i, plain := range opened {
+		if plain == nil {
+			links[at[i]].Forgotten, links[at[i]].OccurredAt = true, nil
+			continue
+		}
+		content, err := parse[events.EpisodeContent](plain)
+		if err != nil {
+			return nil, err
+		}
+		links[at[i]].Source = &content.Source
+	}
+	return links, nil
+}
+
+func (r *reading) factLink(relation, id string) (Link, error) {
+	link := Link{Kind: string(events.KindFact), ID: id, Relation: relation}
+	_, err := r.fact(id)
+	switch {
+	case errors.Is(err, events.ErrForgotten), errors.Is(err, events.ErrNotFound):
+		link.Forgotten = true
+	case err != nil:
+		return Link{}, err
+	}
+	return link, nil
+}

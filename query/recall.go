@@ -1,0 +1,265 @@
+package query
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/projectors/index"
+)
+
+// Recall finds the memories that answer a question: first what may be shown,
+// then the best of it. Nothing that the filter removed comes back by its score.
+//
+// The answer has been traced when it is returned. A name that nothing is kept
+// about and a tenant without memories give an empty answer, the same as a
+// question that nothing matches. The errors are ErrForbidden, an InputError,
+// ErrBehind, and those of the log and the views.
+func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRequest) (RecallAnswer, error) {
+	if !caller.Has(events.RoleAgent, events.RoleReviewer, events.RoleAdmin) {
+		return RecallAnswer{}, events.ErrForbidden
+	}
+	if err := req.validate(); err != nil {
+		return RecallAnswer{}, err
+	}
+	weights, name, err := s.weights(req.Weights)
+	if err != nil {
+		return RecallAnswer{}, err
+	}
+	// The question is embedded before the snapshot: a slow model must not hold
+	// one open.
+	vector, lexicalOnly, err := s.embed(ctx, req.Query)
+	if err != nil {
+		return RecallAnswer{}, err
+	}
+	r, err := s.open(ctx, caller, req.WaitFor, events.RoleAgent, events.RoleReviewer, events.RoleAdmin)
+	if err != nil {
+		return RecallAnswer{}, err
+	}
+	defer r.close()
+	sid, results, err := s.recall(ctx, r, &req, weights, vector)
+	if err != nil {
+		return RecallAnswer{}, err
+	}
+	answer := RecallAnswer{
+		Position: r.snap.Position(), NothingRelevant: len(results) == 0, LexicalOnly: lexicalOnly, Results: results,
+	}
+	if req.TokenBudget != nil {
+		cost := func(res Result) (int, error) { return s.tokens.count(res.Text) }
+		if answer.Results, answer.Omitted, err = fit(results, *req.TokenBudget, cost); err != nil {
+			return RecallAnswer{}, err
+		}
+	}
+	ids := make([]string, len(answer.Results))
+	for i, res := range answer.Results {
+		ids[i] = res.ID
+	}
+	answer.TraceID, _, err = s.traces.RecordRecall(ctx, caller, Recalled{
+		Subject: sid, Query: req.Query, Memories: ids, At: answer.Position, Weights: name,
+	})
+	if err != nil {
+		return RecallAnswer{}, fmt.Errorf("record recall: %w", err)
+	}
+	return answer, nil
+}
+
+// embed makes the vector of a question. A model that fails costs the dense
+// channel, not the answer, and the answer says so.
+func (s *Service) embed(ctx context.Context, query string) (vector []float32, lexicalOnly bool, err error) {
+	if s.model == nil {
+		return nil, false, nil
+	}
+	vector, err = s.model.EncodeQuery(ctx, query)
+	if ctx.Err() != nil {
+		return nil, false, fmt.Errorf("embed question: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		return nil, true, nil //nolint:nilerr // The answer carries it as lexical_only.
+	}
+	return vector, len(vector) == 0, nil
+}
+
+// recall returns up to k results, best first, and the id of the subject.
+func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w Weights, vector []float32) (string, []Result, error) {
+	none := []Result{}
+	if r.tenant == nil {
+		return "", none, nil
+	}
+	var sid string
+	if req.Subject != "" {
+		id, ok, err := r.subject(ctx, req.Subject)
+		if err != nil || !ok {
+			return "", none, err
+		}
+		sid = id
+	}
+	q, err := s.newSearch(r, req, sid, vector)
+	if err != nil {
+		return "", nil, err
+	}
+	k := defaultK
+	if req.K != nil {
+		k = *req.K
+	}
+	for depth := max(firstDepth, 4*k); ; depth *= 4 {
+		list, complete, err := s.ranked(ctx, q, w, depth, len(vector) > 0)
+		if err != nil {
+			return "", nil, err
+		}
+		results, err := s.results(ctx, q, list, k, req)
+		if err != nil {
+			return "", nil, err
+		}
+		if len(results) >= k || complete || depth >= maxDepth {
+			return sid, results, nil
+		}
+	}
+}
+
+// ranked scores what is eligible and relevant among the first candidates.
+func (s *Service) ranked(ctx context.Context, q *search, w Weights, depth int, dense bool) ([]ranked, bool, error) {
+	found, complete, err := q.candidates(ctx, depth)
+	if err != nil {
+		return nil, false, err
+	}
+	horizons := s.horizonTokens(q.reading)
+	list := make([]ranked, 0, len(found))
+	for _, c := range found {
+		relevance := fuse(c.signals, dense)
+		if relevance < relevanceFloor {
+			continue
+		}
+		ok, err := q.eligible(&c)
+		if err != nil {
+			return nil, false, err
+		}
+		if !ok {
+			continue
+		}
+		components := c.components(q, horizons)
+		components.Relevance = relevance
+		list = append(list, ranked{candidate: c, score: Score(w, components), components: components})
+	}
+	rank(list)
+	return list, complete, nil
+}
+
+// components are those that follow from the row.
+func (c *candidate) components(q *search, horizons horizons) Components {
+	var out Components
+	if c.isDense {
+		v := clamp(c.dense)
+		out.Dense = &v
+	}
+	if c.isLexical {
+		v := scaleLexical(c.lexical)
+		out.Lexical = &v
+	}
+	if c.episode != nil {
+		out.Freshness = Freshness(q.at, c.episode.OccurredAt, horizons.of(c.episode.Class))
+		out.Reliability = Reliability(c.episode.Trust)
+		return out
+	}
+	out.Freshness = Freshness(q.at, c.fact.ObservedAt, horizons.of(c.fact.Category))
+	out.Reliability = Reliability(c.fact.Trust)
+	return out
+}
+
+// results opens the best candidates, in order, until there are k.
+func (s *Service) results(ctx context.Context, q *search, list []ranked, k int, req *RecallRequest) ([]Result, error) {
+	results := make([]Result, 0, k)
+	for len(list) > 0 && len(results) < k {
+		n := min(k-len(results), len(list))
+		chunk := list[:n]
+		list = list[n:]
+		if req.Consistency == Strong {
+			var err error
+			if chunk, err = s.confirm(ctx, q, chunk); err != nil {
+				return nil, err
+			}
+		}
+		opened, err := s.openRanked(ctx, q, chunk, req.Explain)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, opened...)
+	}
+	return results, nil
+}
+
+// openRanked opens a chunk and then looks for tombstones once more: what was
+// forgotten while it was being opened is not shown.
+func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked, explain bool) ([]Result, error) {
+	items := make([]seal.Item, len(chunk))
+	for i := range chunk {
+		if chunk[i].episode != nil {
+			items[i] = episodeItem(chunk[i].episode)
+		} else {
+			items[i] = factItem(chunk[i].fact)
+		}
+	}
+	opened, err := s.openAll(ctx, items)
+	if err != nil || len(opened) == 0 {
+		return nil, err
+	}
+	fresh, err := s.views.Snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open snapshot: %w", err)
+	}
+	defer fresh.Close() //nolint:errcheck // A snapshot that was only read has nothing to lose.
+	results := make([]Result, 0, len(chunk))
+	for i := range chunk {
+		if opened[i] == nil {
+			continue
+		}
+		alive, err := stillThere(fresh, q.token, &chunk[i].candidate)
+		if err != nil {
+			return nil, err
+		}
+		if !alive {
+			continue
+		}
+		res, err := chunk[i].result(opened[i], explain)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, res)
+	}
+	return results, nil
+}
+
+func (c *ranked) result(plain []byte, explain bool) (Result, error) {
+	res := Result{Kind: c.Kind.String(), ID: c.ID, Score: c.score}
+	if explain {
+		res.Components = &c.components
+	}
+	switch c.Kind {
+	case index.Episode:
+		content, err := parse[events.EpisodeContent](plain)
+		if err != nil {
+			return Result{}, err
+		}
+		res.Text, res.Trust, res.Sources = content.Text, c.episode.Trust, []string{c.ID}
+		if !c.episode.OccurredUnknown {
+			res.OccurredAt = events.AtOrNil(c.episode.OccurredAt)
+		}
+	case index.Fact:
+		content, err := parse[events.FactContent](plain)
+		if err != nil {
+			return Result{}, err
+		}
+		res.Text, res.Trust = factText(content), c.fact.Trust
+		res.ObservedAt, res.Sources = events.AtOrNil(c.fact.ObservedAt), sourceIDs(c.fact.Sources)
+	case index.Trajectory:
+	}
+	return res, nil
+}
+
+func sourceIDs(sources []events.SourceRef) []string {
+	ids := make([]string, len(sources))
+	for i, src := range sources {
+		ids[i] = src.Episode
+	}
+	return ids
+}

@@ -1,0 +1,313 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/projectors"
+	"github.com/annals-memory/annals/projectors/index"
+	"github.com/annals-memory/annals/projectors/index/words"
+)
+
+const (
+	// firstDepth is how many candidates a channel is first asked for, at least;
+	// maxDepth is where looking deeper ends.
+	firstDepth = 64
+	maxDepth   = 8 * 1024
+)
+
+// candidate is an eligible memory with its row: exactly one of episode and fact
+// is set.
+type candidate struct {
+	signals
+
+	Kind     index.Kind
+	ID       string
+	Position uint64
+	episode  *projectors.EpisodeRow
+	fact     *projectors.FactRow
+}
+
+// search is a recall that was checked and whose names have become tokens.
+type search struct {
+	*reading
+
+	queries  []index.Query
+	occurred *Period
+	// at is the valid time asked about, known the time of record or nil.
+	at    time.Time
+	known *time.Time
+	asOf  bool
+	// forgotten remembers what was asked about subjects.
+	forgotten map[string]bool
+}
+
+// newSearch turns a request into what the index is asked. With a time of its
+// own for each kind of memory, each kind is a query of its own; the statistics
+// of words are those of tenant and subjects in any case, so that scores compare.
+func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, vector []float32) (*search, error) {
+	kinds, err := parseKinds(req.Kinds)
+	if err != nil {
+		return nil, err
+	}
+	filter := index.Filter{
+		Tenant:      r.token,
+		Kinds:       kinds,
+		Sessions:    r.hashes("session", one(req.Session)),
+		Categories:  r.hashes("category", req.Categories),
+		Scopes:      r.hashes("scope", req.Scopes),
+		EntitiesAny: r.hashes("entity", req.Entities),
+		NowUS:       r.now.UnixMicro(),
+	}
+	if sid != "" {
+		filter.Subjects = []string{sid}
+	}
+	if filter.LabelsAll, err = r.labels(req.Filter); err != nil {
+		return nil, err
+	}
+	q := index.Query{Filter: filter, Terms: r.terms(req.Query), Vector: vector}
+	if len(vector) > 0 {
+		q.Model = s.model.Key()
+	}
+	out := &search{
+		reading: r, occurred: req.Occurred, at: req.AsOf.Or(r.now), asOf: req.AsOf != nil,
+		forgotten: make(map[string]bool),
+	}
+	if req.KnownAt != nil {
+		out.known = &req.KnownAt.Time
+	}
+	out.queries = out.split(q)
+	return out, nil
+}
+
+// split gives each kind the times that the index can filter by. What was known
+// at another time the index does not know: then only the rows decide.
+func (q *search) split(base index.Query) []index.Query {
+	validAt := q.at.UnixMicro()
+	if q.known == nil && !q.asOf && q.occurred == nil {
+		base.ValidAtUS = &validAt
+		return []index.Query{base}
+	}
+	episodes, facts := base, base
+	episodes.Kinds, facts.Kinds = split(base.Kinds)
+	if q.known == nil {
+		facts.ValidAtUS = &validAt
+	}
+	episodes.OccurredFromUS, episodes.OccurredToUS = q.window()
+	return []index.Query{episodes, facts}
+}
+
+// split parts the kinds into episodes and what is not; none means all.
+func split(kinds []index.Kind) (episodes, others []index.Kind) {
+	if kinds == nil {
+		kinds = []index.Kind{index.Episode, index.Fact, index.Trajectory}
+	}
+	episodes, others = []index.Kind{}, []index.Kind{}
+	for _, k := range kinds {
+		if k == index.Episode {
+			episodes = append(episodes, k)
+		} else {
+			others = append(others, k)
+		}
+	}
+	return episodes, others
+}
+
+// window is when an episode may have happened, in unix microseconds.
+func (q *search) window() (from, to *int64) {
+	if q.occurred != nil && q.occurred.From != nil {
+		us := q.occurred.From.UnixMicro()
+		from = &us
+	}
+	if q.occurred != nil && q.occurred.To != nil {
+		us := q.occurred.To.UnixMicro()
+		to = &us
+	}
+	if q.asOf {
+		if us := q.at.UnixMicro() + 1; to == nil || us < *to {
+			to = &us
+		}
+	}
+	return from, to
+}
+
+func one(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
+}
+
+// terms are the keyed hashes of the question's words.
+func (r *reading) terms(query string) []uint64 {
+	key := r.tenant.TermKey()
+	defer clear(key)
+	var tokens []uint64
+	seen := make(map[string]bool)
+	for _, term := range words.Terms(query) {
+		if !seen[term] {
+			seen[term] = true
+			tokens = append(tokens, words.Key(key, term))
+		}
+	}
+	return tokens
+}
+
+// labels are the tokens of metadata that must be equal.
+func (r *reading) labels(filter map[string]jsontext.Value) ([]string, error) {
+	var tokens []string
+	for key, value := range filter {
+		v := value.Clone()
+		if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
+			return nil, malformed("filter", "bad_type", "must map keys to strings, numbers and booleans")
+		}
+		tokens = append(tokens, r.hash("label", key+"\x00"+string(v)))
+	}
+	return tokens, nil
+}
+
+// candidates asks both channels and joins their lists. complete says that there
+// is nothing further down.
+func (q *search) candidates(ctx context.Context, depth int) (list []candidate, complete bool, err error) {
+	complete = true
+	at := make(map[string]int)
+	add := func(h index.Hit, set func(*signals)) {
+		i, ok := at[h.ID]
+		if !ok {
+			i = len(list)
+			at[h.ID] = i
+			list = append(list, candidate{Kind: h.Kind, ID: h.ID, Position: h.Seq})
+		}
+		set(&list[i].signals)
+	}
+	for _, query := range q.queries {
+		query.K = depth
+		found, err := q.snap.Candidates(ctx, query)
+		if err != nil {
+			return nil, false, fmt.Errorf("find candidates: %w", err)
+		}
+		for _, h := range found.Lexical {
+			add(h, func(s *signals) { s.lexical, s.isLexical = h.Score, true })
+		}
+		for _, h := range found.Dense {
+			add(h, func(s *signals) { s.dense, s.isDense = h.Score, true })
+		}
+		complete = complete && len(found.Lexical) < depth && len(found.Dense) < depth
+	}
+	return list, complete, nil
+}
+
+// eligible reads the row of a candidate and reports whether it may be shown at
+// all. The index may be ahead of, or behind, the rows: the rows decide.
+func (q *search) eligible(c *candidate) (bool, error) {
+	switch c.Kind {
+	case index.Episode:
+		return q.eligibleEpisode(c)
+	case index.Fact:
+		return q.eligibleFact(c)
+	case index.Trajectory:
+	}
+	return false, nil
+}
+
+func (q *search) eligibleEpisode(c *candidate) (bool, error) {
+	row, err := q.snap.Episode(q.token, c.ID)
+	if errors.Is(err, events.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read episode: %w", err)
+	}
+	switch {
+	case row.Forgotten,
+		q.asOf && row.OccurredAt.After(q.at),
+		q.known != nil && row.RecordedAt.After(*q.known),
+		!q.occurred.contains(row.OccurredAt),
+		q.gone(row.Subject):
+		return false, nil
+	}
+	c.episode, c.Position = &row, row.Position
+	return true, nil
+}
+
+func (q *search) eligibleFact(c *candidate) (bool, error) {
+	row, err := q.snap.Fact(q.token, c.ID)
+	if errors.Is(err, events.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read fact: %w", err)
+	}
+	switch {
+	case row.Status == events.StatusDeleted,
+		expired(&row.SlotFact, q.now),
+		!q.occurred.contains(row.ObservedAt),
+		q.gone(row.Subject):
+		return false, nil
+	}
+	held, err := q.heldTrue(&row)
+	if err != nil || !held {
+		return false, err
+	}
+	c.fact, c.Position = &row, row.ProposedAt
+	return true, nil
+}
+
+// heldTrue reports whether the fact was true at the valid time, as far as was
+// known at the time of record.
+func (q *search) heldTrue(row *projectors.FactRow) (bool, error) {
+	if q.known == nil {
+		return row.TrueAt(q.at), nil
+	}
+	revisions, err := q.snap.SlotRevisions(q.token, row.Slot)
+	if err != nil {
+		return false, fmt.Errorf("read revisions: %w", err)
+	}
+	for _, rev := range revisions {
+		if rev.Fact == row.Fact && knownAt(rev, *q.known) {
+			return contains(rev.Valid, q.at), nil
+		}
+	}
+	return false, nil
+}
+
+// gone reports whether the subject was forgotten.
+func (q *search) gone(sid string) bool {
+	gone, ok := q.forgotten[sid]
+	if !ok {
+		gone = q.snap.SubjectForgotten(q.token, sid)
+		q.forgotten[sid] = gone
+	}
+	return gone
+}
+
+func expired(f *events.SlotFact, now time.Time) bool {
+	return !f.ExpiresAt.IsZero() && !f.ExpiresAt.After(now)
+}
+
+// knownAt reports whether the revision was the state of knowledge at t.
+func knownAt(rev projectors.Revision, t time.Time) bool {
+	return !rev.RecordedFrom.After(t) && (rev.RecordedTo.IsZero() || t.Before(rev.RecordedTo))
+}
+
+func contains(valid []events.Interval, t time.Time) bool {
+	for _, iv := range valid {
+		if iv.Contains(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// contains reports whether t is in the period; a nil period holds all times.
+func (p *Period) contains(t time.Time) bool {
+	if p == nil {
+		return true
+	}
+	return (p.From == nil || !t.Before(p.From.Time)) && (p.To == nil || t.Before(p.To.Time))
+}

@@ -1,0 +1,136 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/projectors"
+)
+
+// confirm asks the log itself for the last word on each candidate and keeps
+// those that it still bears out: what was forgotten, superseded or retracted
+// after the views were read is not shown.
+func (s *Service) confirm(ctx context.Context, q *search, chunk []ranked) ([]ranked, error) {
+	kept := make([]ranked, 0, len(chunk))
+	w := witness{log: s.log, token: q.token, forgotten: make(map[events.Aggregate]bool)}
+	for i := range chunk {
+		ok, err := w.bearsOut(ctx, q, &chunk[i].candidate)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			kept = append(kept, chunk[i])
+		}
+	}
+	return kept, nil
+}
+
+// witness reads the log and remembers its tombstones for one question.
+type witness struct {
+	log       events.AggregateReader
+	token     string
+	forgotten map[events.Aggregate]bool
+}
+
+func (w *witness) bearsOut(ctx context.Context, q *search, c *candidate) (bool, error) {
+	if c.episode != nil {
+		return w.alive(ctx, c.episode.Subject, c.ID)
+	}
+	gone, err := w.tombstoned(ctx, events.KindSubject, c.fact.Subject)
+	if err != nil || gone {
+		return false, err
+	}
+	var slot events.Slot
+	agg := events.Aggregate{Tenant: w.token, Kind: events.KindFact, ID: c.fact.Slot}
+	for r, err := range w.log.ReadAggregate(ctx, agg, 0) {
+		if err != nil {
+			return false, fmt.Errorf("read slot: %w", err)
+		}
+		if q.known != nil && r.RecordedAt.After(*q.known) && !hasTombstone(r.Events) {
+			continue // asked about what was known before it
+		}
+		slot.Apply(r)
+	}
+	f := slot.Find(c.ID)
+	if f == nil || f.Status == events.StatusDeleted || expired(f, q.now) || !f.TrueAt(q.at) {
+		return false, nil
+	}
+	return w.hasSource(ctx, f)
+}
+
+// hasSource reports whether a source of the fact is left that was not forgotten,
+// or whether it never had one that existed.
+func (w *witness) hasSource(ctx context.Context, f *events.SlotFact) (bool, error) {
+	existed := false
+	for _, src := range f.Sources {
+		if src.Subject == "" {
+			continue
+		}
+		existed = true
+		alive, err := w.alive(ctx, src.Subject, src.Episode)
+		if err != nil || alive {
+			return alive, err
+		}
+	}
+	return !existed, nil
+}
+
+// alive reports whether neither the episode nor its subject has a tombstone.
+func (w *witness) alive(ctx context.Context, sid, episode string) (bool, error) {
+	gone, err := w.tombstoned(ctx, events.KindSubject, sid)
+	if err != nil || gone {
+		return false, err
+	}
+	gone, err = w.tombstoned(ctx, events.KindEpisode, episode)
+	return err == nil && !gone, err
+}
+
+// tombstoned reports whether the aggregate's last commit is its tombstone.
+func (w *witness) tombstoned(ctx context.Context, kind events.Kind, id string) (bool, error) {
+	agg := events.Aggregate{Tenant: w.token, Kind: kind, ID: id}
+	if gone, ok := w.forgotten[agg]; ok {
+		return gone, nil
+	}
+	last, err := w.log.Last(ctx, agg)
+	if err != nil && !errors.Is(err, events.ErrNoCommits) {
+		return false, fmt.Errorf("read last commit: %w", err)
+	}
+	gone := err == nil && hasTombstone(last.Events)
+	w.forgotten[agg] = gone
+	return gone, nil
+}
+
+func hasTombstone(list []events.Event) bool {
+	for _, e := range list {
+		switch e.(type) {
+		case events.EpisodeForgotten, events.SubjectForgotten, events.FactForgotten:
+			return true
+		default:
+		}
+	}
+	return false
+}
+
+// stillThere reports whether a record that was found is in a later snapshot.
+func stillThere(snap *projectors.Snapshot, tenant string, c *candidate) (bool, error) {
+	var err error
+	gone := false
+	if c.episode != nil {
+		var row projectors.EpisodeRow
+		row, err = snap.Episode(tenant, c.ID)
+		gone = row.Forgotten || snap.SubjectForgotten(tenant, c.episode.Subject)
+	} else {
+		var row projectors.FactRow
+		row, err = snap.Fact(tenant, c.ID)
+		gone = row.Status == events.StatusDeleted || snap.SubjectForgotten(tenant, c.fact.Subject)
+	}
+	if errors.Is(err, events.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for tombstone: %w", err)
+	}
+	return !gone, nil
+}
