@@ -22,8 +22,8 @@ const (
 // SlotFact is what a slot knows of one of its facts.
 type SlotFact struct {
 	FactProposed
-	Status   FactStatus `json:"status"`
-	Decision FactDecided
+	Status   FactStatus  `json:"status"`
+	Decision FactDecided `json:"decision"`
 	// Valid is when the fact is true, disjoint and ascending.
 	Valid        []Interval `json:"valid,omitempty"`
 	SupersededBy string     `json:"superseded_by,omitempty"`
@@ -170,7 +170,8 @@ func (s *Slot) apply(e Event, r Recorded) string {
 	case FactForgotten:
 		return s.on(e.Fact, func(f *SlotFact) {
 			*f = SlotFact{
-				FactProposed: FactProposed{Fact: f.Fact, Subject: f.Subject, Class: f.Class},
+				// The trust stays, as it tells nothing of the value and no slot can be stored without.
+				FactProposed: FactProposed{Fact: f.Fact, Subject: f.Subject, Class: f.Class, Trust: f.Trust},
 				Status:       StatusDeleted, Erasure: e.Erasure, Command: f.Command,
 				ProposedAt: f.ProposedAt, RecordedAt: f.RecordedAt,
 			}
