@@ -1,0 +1,47 @@
+// Package natslog keeps the log, the wrapped keys and the quarantine in NATS
+// JetStream. It is the one package, besides the commands, that knows NATS.
+//
+// [StartServer] runs a server inside the process, [Connect] reaches one that
+// runs elsewhere, and [Open] creates or verifies the streams on either. From
+// the [Streams] come the [Log], the [Keys], the [Quarantine] and the [Eraser].
+//
+// # Streams
+//
+//	EVENTS      annals.>             the log: no limits, no purge, no rollup, no TTL, no schedules
+//	KEYS        annals-keys.>        one subject per row, the last message is the row
+//	QUARANTINE  annals-quarantine.>  what is not trusted yet, for 15 minutes
+//	LEDGER      annals-ledger.>      value-free records; nothing can be deleted
+//
+// A stream that exists with other settings is an error that names the setting;
+// it is never changed.
+//
+// # Guarantees
+//
+//  1. An acknowledged append is in the log: after a crash of the process with
+//     [DurabilityProcess], after a power cut with [DurabilityPower].
+//  2. Expectations are checked by the server on the exact subject. A conflict
+//     has the position the aggregate really is at.
+//  3. A retry of an aggregate's last commit is recognised for ever, of an older
+//     one within the duplicate window of the stream.
+//  4. Reads of aggregates and of keys see every write that was acknowledged
+//     before, on one replica and on several. With several, what must be fresh
+//     is asked of the leader, because a follower that answers a direct get may
+//     lag.
+//  5. A follower sees every message once, in order, across resets of its
+//     consumer and reconnects. A log that went backwards is an error.
+//  6. A key that was overwritten or destroyed is in no block file of the store
+//     any more when the call returns.
+//  7. No error and no log line holds a payload, a subject or a header.
+//
+// # Not guaranteed
+//
+// With several replicas the Raft logs keep a deleted message until they are
+// compacted, and a leader that was cut off may answer a read once more before
+// it notices. Encryption at rest of an external server cannot be seen from
+// here; it would turn secure deletion into plain deletion, so it must be off.
+// A commit appended with ExpectAny and retried after the duplicate window, when
+// others followed it, is a second commit. [Log.MessageAt] of a removed position
+// may still be answered for a moment by a replica that lags. A message that
+// expires from the quarantine, sealed as it is, stays in its block file until
+// the block is dropped.
+package natslog
