@@ -45,6 +45,7 @@ vet:
 ## lint: golangci-lint, formatting included (make fmt mends that)
 lint:
 	@echo "== lint"
+	$(LINT) config verify
 	$(LINT) run $(PKGS)
 
 ## fmt: format the sources
