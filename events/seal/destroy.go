@@ -59,7 +59,8 @@ func (k *Keyring) DestroySubject(ctx context.Context, tenant, sid string) error 
 }
 
 // DestroyTenant destroys a tenant's K1, and with it everything of the tenant,
-// and then removes the rows below it, which open nothing any more.
+// and then removes the rows below it, which open nothing any more. It can be
+// repeated, and must be until it returns nil before the tenant is created anew.
 func (k *Keyring) DestroyTenant(ctx context.Context, tenant string) error {
 	if !isHashToken(tenant) {
 		return &TokenError{Field: "tenant"}

@@ -40,6 +40,9 @@
 //     different sets of fields give the same bytes.
 //   - A changed bit anywhere in sealed bytes or in a row is [ErrTampered].
 //   - A missing row is [ErrKeyDestroyed], which says the level and never a value.
+//   - A record made under a K2 that was destroyed is [ErrKeyDestroyed] even when
+//     the subject has a new K2 since, for a record's row names the K2's lineage.
+//     Creating a record that exists never makes a K2.
 //   - A record's K3 is never cached: once its row is destroyed, no keyring
 //     opens the record.
 //   - K1 and K2 are cached unwrapped, in a bounded cache, for at most
@@ -64,6 +67,10 @@
 //     open elsewhere.
 //   - The package does not know tombstones. A late writer may create a new K2
 //     for a forgotten subject id; refusing such a write is the caller's duty.
+//   - A record's id must not be used again after the record was destroyed: bytes
+//     sealed under the old key would then be [ErrTampered], like damage. The same
+//     holds for a tenant that is created anew before [Keyring.DestroyTenant] has
+//     returned nil.
 //   - Cached keys are cleared when they leave the cache, but Go may have copied
 //     them, and the expanded key inside a cipher lives until the garbage
 //     collector takes it. A heap dump, swap or a core file can hold keys.

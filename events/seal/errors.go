@@ -60,9 +60,10 @@ type Level string
 
 // The levels of the key chain that are rows.
 const (
-	LevelTenant  Level = "tenant"
-	LevelSubject Level = "subject"
-	LevelRecord  Level = "record"
+	LevelInstance Level = "instance"
+	LevelTenant   Level = "tenant"
+	LevelSubject  Level = "subject"
+	LevelRecord   Level = "record"
 )
 
 // KeyDestroyedError says which level of the chain is missing. It matches

@@ -164,12 +164,12 @@ func together(n int, run func(i int)) {
 func TestNewWantsItsParts(t *testing.T) {
 	t.Parallel()
 	root := newRoot(t)
-	for name, make := range map[string]func() (*seal.Keyring, error){
+	for name, build := range map[string]func() (*seal.Keyring, error){
 		"rows":  func() (*seal.Keyring, error) { return seal.New(nil, root, seal.Options{Now: fixed}) },
 		"root":  func() (*seal.Keyring, error) { return seal.New(seal.NewMemRows(), nil, seal.Options{Now: fixed}) },
 		"clock": func() (*seal.Keyring, error) { return seal.New(seal.NewMemRows(), root, seal.Options{}) },
 	} {
-		if _, err := make(); !errors.Is(err, seal.ErrOptions) {
+		if _, err := build(); !errors.Is(err, seal.ErrOptions) {
 			t.Errorf("without %s: %v, want ErrOptions", name, err)
 		}
 	}

@@ -17,20 +17,21 @@ func (n *Names) TenantToken(tenant string) string { return keyedToken(n.key, "te
 
 // Names returns the instance's names. When there is no instance key yet it makes
 // one if create is set and returns [ErrUnknownTenant] otherwise, for no tenant
-// can exist.
+// can exist. Where tenants do exist, a missing instance key is damage and not a
+// fresh start: the answer is [ErrKeyDestroyed] with [LevelInstance].
 func (k *Keyring) Names(ctx context.Context, create bool) (*Names, error) {
 	if names := k.names.Load(); names != nil {
 		return names, nil
 	}
 	row, err := k.rows.Get(ctx, namesKey)
 	if errors.Is(err, ErrNoRow) {
-		if !create {
-			return nil, ErrUnknownTenant
-		}
-		if err := k.createNames(ctx); err != nil {
+		if err := k.createNames(ctx, create); err != nil {
 			return nil, err
 		}
 		row, err = k.rows.Get(ctx, namesKey)
+	}
+	if errors.Is(err, ErrNoRow) {
+		return nil, &KeyDestroyedError{Level: LevelInstance}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read instance key: %w", err)
@@ -47,8 +48,15 @@ func (k *Keyring) Names(ctx context.Context, create bool) (*Names, error) {
 	return k.names.Load(), nil
 }
 
-// createNames makes the instance key, unless someone else was faster.
-func (k *Keyring) createNames(ctx context.Context) error {
+// createNames makes the instance key, unless there are tenants already: then
+// someone else was faster, or the key was lost.
+func (k *Keyring) createNames(ctx context.Context, create bool) error {
+	for _, err := range k.rows.List(ctx, "k1") {
+		return wrapError("look for tenants", err)
+	}
+	if !create {
+		return ErrUnknownTenant
+	}
 	key, err := drawSecret(k.rand)
 	if err != nil {
 		return err

@@ -299,7 +299,7 @@ func TestErrorsTellNoNames(t *testing.T) {
 // TestRandIsUsed shows that a given random source decides everything.
 func TestRandIsUsed(t *testing.T) {
 	t.Parallel()
-	make := func(seed byte) (string, []byte) {
+	start := func(seed byte) (string, []byte) {
 		random := rand.NewChaCha8([32]byte{seed})
 		root, err := seal.OpenFileRoot(t.TempDir()+"/root", seal.FileRootOptions{Create: true, Rand: random})
 		if err != nil {
@@ -312,9 +312,9 @@ func TestRandIsUsed(t *testing.T) {
 		wantOpen(t, ring, it, "text")
 		return sid, it.Sealed
 	}
-	sid1, sealed1 := make(1)
-	sid2, sealed2 := make(1)
-	sid3, sealed3 := make(2)
+	sid1, sealed1 := start(1)
+	sid2, sealed2 := start(1)
+	sid3, sealed3 := start(2)
 	if sid1 != sid2 || !bytes.Equal(sealed1, sealed2) {
 		t.Error("the same random source gives different ids or bytes")
 	}

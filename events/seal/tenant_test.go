@@ -168,3 +168,21 @@ func TestDropSubject(t *testing.T) {
 		t.Fatalf("name as a hash: %v, want ErrBadToken", err)
 	}
 }
+
+func TestLostInstanceKeyIsNotAFreshStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, seal.Options{})
+	if err := w.rows.Destroy(t.Context(), "names"); err != nil {
+		t.Fatal(err)
+	}
+	for _, create := range []bool{true, false} {
+		_, err := newRing(t, w.rows, w.root, seal.Options{}).Tenant(t.Context(), "acme", create)
+		var destroyed *seal.KeyDestroyedError
+		if !errors.As(err, &destroyed) || destroyed.Level != seal.LevelInstance {
+			t.Fatalf("tenant without an instance key: %v, want the instance key destroyed", err)
+		}
+	}
+	for row := range w.rows.List(t.Context(), "names") {
+		t.Fatalf("row %s was made", row.Key)
+	}
+}
