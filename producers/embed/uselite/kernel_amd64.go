@@ -27,16 +27,16 @@ func gemmOf(k Kernel) gemm {
 // The assembly computes one panel of 16 columns for 4, 8 or 1 rows of a. k is at least 1; strides are in bytes.
 
 //go:noescape
-func gemm4x16(k uint64, a *float32, ldaBytes uint64, b *float32, c *float32, ldcBytes uint64)
+func gemm4x16(k uint64, a *float32, ldaBytes uint64, b, c *float32, ldcBytes uint64)
 
 //go:noescape
-func gemm1x16(k uint64, a *float32, b *float32, c *float32)
+func gemm1x16(k uint64, a, b, c *float32)
 
 //go:noescape
-func gemm8x16z(k uint64, a *float32, ldaBytes uint64, b *float32, c *float32, ldcBytes uint64)
+func gemm8x16z(k uint64, a *float32, ldaBytes uint64, b, c *float32, ldcBytes uint64)
 
 //go:noescape
-func gemm1x16z(k uint64, a *float32, b *float32, c *float32)
+func gemm1x16z(k uint64, a, b, c *float32)
 
 func gemmAVX2(c []float32, ldc int, a []float32, lda, m int, b panels) {
 	if !b.fits(c, ldc, a, lda, m) {
