@@ -484,3 +484,21 @@ func BenchmarkOpenMany1000(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/item")
 }
+
+// BenchmarkFetch1000 is the part of BenchmarkOpenMany1000 that the store takes.
+func BenchmarkFetch1000(b *testing.B) {
+	w := newWorld(b, seal.Options{})
+	keys := make([]string, 1000)
+	for i := range keys {
+		record := fmt.Sprintf("0192f0c1-7d3e-7000-8000-%012d", i)
+		put(b, w.ring, w.scope, record, "x")
+		keys[i] = "k3." + w.scope.Tenant + "." + record
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := w.rows.GetMany(b.Context(), keys); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/item")
+}
