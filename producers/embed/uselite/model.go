@@ -35,7 +35,7 @@ type Model struct {
 
 var _ embed.Embedder = (*Model)(nil)
 
-// New decodes the weights, which takes 15 to 40 ms and 30 MB of memory; make one and share it. The only error of a
+// New decodes the weights, which takes some 40 ms and 30 MB of memory; make one and share it. The only error of a
 // sound build is ErrKernelUnavailable, and only with WithKernel.
 func New(opts ...Option) (*Model, error) {
 	var o options
@@ -94,7 +94,7 @@ func (m *Model) MaxBatch() int { return maxBatch }
 func (m *Model) Kernel() Kernel { return m.kernel }
 
 // Embed implements embed.Embedder. The model is symmetric: the kind makes no difference. A cancelled context ends it
-// after the windows that are being computed, at most some 10 ms later (200 ms with KernelGeneric). With sound
+// after the windows that are being computed, within tens of milliseconds (hundreds with KernelGeneric). With sound
 // weights its only errors are embed.ErrBatchTooLarge and the context's.
 func (m *Model) Embed(ctx context.Context, texts []string, _ embed.Kind) ([][]float32, error) {
 	if len(texts) > maxBatch {

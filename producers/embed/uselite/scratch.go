@@ -1,6 +1,6 @@
 package uselite
 
-// scratch is the working memory of one forward pass, 2.6 MB. What is in it between two passes means nothing.
+// scratch is the working memory of one forward pass, 2 MB. What is in it between two passes means nothing.
 type scratch struct {
 	x        []float32 // The rows on their way through the layers.
 	y        []float32
