@@ -1,0 +1,38 @@
+// Package producers turns commands into commits: it checks a request, seals
+// what a person could recognise, decides, and appends. It is the same for every
+// door; a door only decodes, authenticates and encodes.
+//
+// # Guarantees
+//
+//  1. A request that breaks a rule changes nothing and is answered with an
+//     *events.InputError that names the field and the rule. No error of this
+//     package holds text of a request.
+//  2. Everything is decided on the aggregate itself, read from the log, and
+//     appended under the position that was read. A view is never asked.
+//  3. A fact slot has at most one true fact at any instant, under any number of
+//     concurrent proposals, in any number of processes.
+//  4. A command that is repeated under its idempotency key has one effect and
+//     one answer, without a time limit, also if the first attempt was cut off
+//     after any of its steps. Another request under the key is
+//     events.ErrKeyReused; a key whose record was forgotten is
+//     events.ErrForgotten.
+//  5. Trust is that of the caller's credential or lower, and a fact has the
+//     lowest trust of its caller and its sources. What is external waits in
+//     quarantine; what is external or from a tool is never promoted without a
+//     review, whatever the policy says.
+//  6. Nothing is added under a forgotten subject: a command that raced with the
+//     forget starts again under a new id, or is forgotten with the rest. A fact
+//     whose source was forgotten while it was being decided loses that source,
+//     and itself if it was the only one.
+//
+// # Not guaranteed
+//
+// A command that fails with events.ErrUnavailable may have taken effect;
+// repeat it under its key. Without a key a repetition is a second command. A
+// key row without its event can remain after a crash; it opens nothing. The
+// position of a repeated report on a trace may be a later one than the first.
+// Two processes that forget and capture the same subject at the same moment
+// may answer the capture with success though the episode is forgotten.
+//
+// The vectors of memories come from the [Embedder], which follows the log.
+package producers

@@ -1,0 +1,85 @@
+package producers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+)
+
+// ErrConfig says that a constructor was called without something it needs.
+var ErrConfig = errors.New("configuration is incomplete")
+
+// Log is what commands need of the log.
+type Log interface {
+	events.Appender
+	events.AggregateReader
+}
+
+// Quarantine keeps what came from outside until a reviewer has seen it or its
+// time is over. Nothing in it reaches a view on its own.
+type Quarantine interface {
+	// Put adds an encoded commit under the id of its record. Putting the same
+	// commit again is success.
+	Put(ctx context.Context, tenant, id string, m events.Message) error
+}
+
+// Config is what a gateway is made of. Policy may be nil; all else is required.
+type Config struct {
+	Log        Log
+	Keys       *seal.Keyring
+	Quarantine Quarantine
+	// Now is the clock of commands.
+	Now func() time.Time
+	// NewID makes the ids of commands without an idempotency key: UUIDs in
+	// canonical lower case, ascending with time (version 7).
+	NewID func() string
+	// Policy decides on candidates; nil is [DefaultPolicy].
+	Policy *Policy
+}
+
+// Gateway is where all commands come in. It is safe for concurrent use, and
+// any number of gateways in any number of processes may share a log.
+type Gateway struct {
+	log        Log
+	keys       *seal.Keyring
+	quarantine Quarantine
+	now        func() time.Time
+	newID      func() string
+	policy     Policy
+	names      *nameCache
+	turns      turns
+}
+
+// New returns a gateway. It reads and writes nothing yet and starts no
+// goroutine. A missing part is [ErrConfig].
+func New(c Config) (*Gateway, error) {
+	if c.Log == nil || c.Keys == nil || c.Quarantine == nil || c.Now == nil || c.NewID == nil {
+		return nil, ErrConfig
+	}
+	policy := DefaultPolicy()
+	if c.Policy != nil {
+		policy = *c.Policy
+	}
+	if policy.Evaluator == nil {
+		return nil, ErrConfig
+	}
+	return &Gateway{
+		log: c.Log, keys: c.Keys, quarantine: c.Quarantine, now: c.Now, newID: c.NewID,
+		policy: policy, names: newNameCache(), turns: newTurns(),
+	}, nil
+}
+
+// clock is now, at the resolution of the log.
+func (g *Gateway) clock() time.Time { return events.Micro(g.now()) }
+
+// permit refuses callers without a role for the command, or without a trust,
+// which no verified credential lacks.
+func permit(c events.Caller, roles ...events.Role) error {
+	if !c.Has(roles...) || c.Trust < events.TrustExternal || c.Trust > events.TrustSystem || c.Tenant == "" || c.Principal == "" {
+		return events.ErrForbidden
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package producers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+)
+
+// work is one command on its way: who it is from, what it makes, and under
+// which key.
+type work struct {
+	tenant    *seal.Tenant
+	principal string // token
+	cmd       command
+	// id is that of the record the command makes.
+	id string
+	// fingerprint is "" for a command without an idempotency key.
+	fingerprint string
+	// subject is an outside name.
+	subject string
+	// category is the token of the class.
+	category string
+	// locate makes the note's kind and aggregate for a subject id.
+	locate func(sid string) (events.Kind, string)
+
+	rec     *seal.Record
+	existed bool
+}
+
+// sid is the id of the subject that the record is about.
+func (w *work) sid() string { return w.rec.Scope().Subject }
+
+// prepare derives the id and fingerprint of a command.
+func (g *Gateway) prepare(ctx context.Context, c events.Caller, cmd command, request any) (*work, error) {
+	t, err := g.tenant(ctx, c.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	return g.prepareIn(t, principalToken(t, c.Principal), cmd, request)
+}
+
+func (g *Gateway) prepareIn(t *seal.Tenant, principal string, cmd command, request any) (*work, error) {
+	w := &work{tenant: t, principal: principal, cmd: cmd, id: cmd.id(t, g.newID)}
+	if cmd.key == "" {
+		return w, nil
+	}
+	fp, err := fingerprint(t, request)
+	if err != nil {
+		return nil, err
+	}
+	w.fingerprint = fp
+	return w, nil
+}
+
+// maxRebirths bounds how often a command starts again because its subject was
+// forgotten while it ran. One is the rule; more need a forget each time.
+const maxRebirths = 8
+
+// begin makes the record's key and then asks whether the subject is alive. In
+// this order no forget is missed: it writes its tombstone before it destroys
+// keys, so that either the tombstone is seen here or the key is seen there.
+func (g *Gateway) begin(ctx context.Context, w *work) error {
+	for range maxRebirths {
+		sid, err := g.subjectID(ctx, w.tenant, w.subject)
+		if errors.Is(err, seal.ErrUnknownSubject) {
+			continue // dropped as soon as it was made
+		}
+		if err != nil {
+			return err
+		}
+		if err := g.createKey(ctx, w, seal.Scope{Tenant: w.tenant.Token(), Subject: sid, Class: w.category}); err != nil {
+			return err
+		}
+		state, err := g.lifeOf(ctx, w.tenant.Token(), w.sid())
+		if err == nil && state == lifeUnknown {
+			state, err = g.register(ctx, w.tenant, w.sid(), w.subject, w.principal)
+		}
+		if err != nil {
+			return err
+		}
+		if state == lifeAlive {
+			return nil
+		}
+		if w.existed {
+			g.names.dropSubject(w.tenant.Token(), w.subject)
+			return events.ErrForgotten
+		}
+		if err := g.abandon(ctx, w); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("find subject: %w", events.ErrConflict)
+}
+
+// createKey makes the record's key, or takes the one that an earlier attempt
+// of the same command made.
+func (g *Gateway) createKey(ctx context.Context, w *work, scope seal.Scope) error {
+	n, err := w.note(scope.Subject).encode()
+	if err != nil {
+		return err
+	}
+	w.rec, w.existed, err = g.keys.CreateRecord(ctx, scope, w.id, n)
+	switch {
+	case w.existed && errors.Is(err, seal.ErrKeyDestroyed):
+		g.names.dropSubject(w.tenant.Token(), w.subject)
+		return events.ErrForgotten
+	case err != nil:
+		return fmt.Errorf("create record key: %w", err)
+	case !w.existed:
+		return nil
+	}
+	return w.sameCommand()
+}
+
+func (w *work) note(sid string) note {
+	kind, aggregate := w.locate(sid)
+	return note{Fingerprint: w.fingerprint, Kind: kind, Aggregate: aggregate}
+}
+
+// sameCommand says whether the stored key was made by this very command.
+func (w *work) sameCommand() error {
+	stored, err := decodeNote(w.rec.Note())
+	if err != nil {
+		return err
+	}
+	if w.cmd.key == "" {
+		return fmt.Errorf("create record key: %w", events.ErrConflict) // a fresh id that is not fresh
+	}
+	if stored.Fingerprint != w.fingerprint {
+		return events.ErrKeyReused
+	}
+	return nil
+}
+
+// abandon undoes what begin made under a subject that turned out to be
+// forgotten: the record's key, the subject key above it that was made anew,
+// and the way to the forgotten id, so that the next round gets a new one.
+func (g *Gateway) abandon(ctx context.Context, w *work) error {
+	tenant, sid := w.tenant.Token(), w.sid()
+	g.names.dropSubject(tenant, w.subject)
+	if err := g.keys.DestroyRecord(ctx, tenant, w.id); err != nil {
+		return fmt.Errorf("abandon record: %w", err)
+	}
+	if err := g.keys.DestroySubject(ctx, tenant, sid); err != nil {
+		return fmt.Errorf("abandon subject: %w", err)
+	}
+	if err := w.tenant.DropSubject(ctx, sid, w.tenant.SubjectHash(w.subject)); err != nil {
+		return fmt.Errorf("abandon subject: %w", err)
+	}
+	return nil
+}
+
+// forgotten is the answer to a key whose record was forgotten. The key row
+// that this command made is destroyed again.
+func (g *Gateway) forgotten(ctx context.Context, w *work) error {
+	if !w.existed {
+		if err := g.keys.DestroyRecord(ctx, w.tenant.Token(), w.id); err != nil {
+			return fmt.Errorf("destroy record key: %w", err)
+		}
+	}
+	return events.ErrForgotten
+}
+
+// commandRow makes sure of a key for a command that has no record of its own,
+// by a row under the scope of the record it is about. It returns the command's
+// id. Without a key there is nothing to make sure of.
+func (g *Gateway) commandRow(ctx context.Context, w *work, scope seal.Scope) error {
+	if w.cmd.key == "" {
+		return nil
+	}
+	w.locate = func(string) (events.Kind, string) { return kindCommand, w.id }
+	return g.createKey(ctx, w, scope)
+}

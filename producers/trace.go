@@ -1,0 +1,144 @@
+package producers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+)
+
+// traceCategory is the category whose key seals traces.
+const traceCategory = "trace"
+
+// RecordRecall keeps which memories an answer was made of, and returns the id
+// and the position of the trace. The query is sealed under the subject asked
+// about, so that it is forgotten with it; without one, under a subject that
+// stands for the tenant.
+func (g *Gateway) RecordRecall(ctx context.Context, caller events.Caller, r Recall) (trace string, position uint64, err error) {
+	if err := permit(caller, events.RoleAgent, events.RoleReviewer, events.RoleAuditor, events.RoleAdmin); err != nil {
+		return "", 0, err
+	}
+	t, err := g.tenant(ctx, caller.Tenant)
+	if err != nil {
+		return "", 0, err
+	}
+	scope := seal.Scope{Tenant: t.Token(), Subject: r.Subject, Class: categoryToken(t, traceCategory)}
+	if r.Subject == "" {
+		if scope.Subject, err = g.subjectID(ctx, t, reservedName); err != nil {
+			return "", 0, err
+		}
+	}
+	w := &work{
+		tenant: t, principal: principalToken(t, caller.Principal), id: g.newID(),
+		locate: func(string) (events.Kind, string) { return events.KindTrace, events.SharedID },
+	}
+	if err := g.createKey(ctx, w, scope); err != nil {
+		return "", 0, err
+	}
+	// As in begin: first the key, then the question whether the subject lives.
+	state, err := g.lifeOf(ctx, t.Token(), scope.Subject)
+	if err != nil {
+		return "", 0, err
+	}
+	if state == lifeForgotten {
+		if err := g.keys.DestroySubject(ctx, t.Token(), scope.Subject); err != nil {
+			return "", 0, fmt.Errorf("abandon trace: %w", err)
+		}
+		return "", 0, g.forgotten(ctx, w)
+	}
+	content, err := sealContent(w.rec, events.KindTrace, events.TypeTraceRecalled, events.TraceContent{Query: r.Query})
+	if err != nil {
+		return "", 0, err
+	}
+	memories := r.Memories
+	if memories == nil {
+		memories = []string{}
+	}
+	position, err = g.appendTrace(ctx, w, events.TraceRecalled{
+		Trace: w.id, Subject: scope.Subject, Class: scope.Class, At: r.At,
+		Memories: memories, Weights: r.Weights, Content: content,
+	})
+	return w.id, position, err
+}
+
+// UseTrace reports which of the recalled memories went into an answer.
+func (g *Gateway) UseTrace(ctx context.Context, caller events.Caller, key, trace string, r UseRequest) (Written, error) {
+	if err := permit(caller, reporters()...); err != nil {
+		return Written{}, err
+	}
+	if err := first(idempotencyKey(key), r.validate()); err != nil {
+		return Written{}, err
+	}
+	type request struct {
+		Trace string `json:"trace"`
+		UseRequest
+	}
+	return g.reportOn(ctx, caller, command{name: cmdUse, principal: caller.Principal, key: key}, trace,
+		request{canonicalID(trace), r}, func(t *seal.Tenant) events.Event {
+			ids := make([]string, len(r.MemoryIDs))
+			for i, id := range r.MemoryIDs {
+				ids[i] = canonicalID(id)
+			}
+			return events.TraceUsed{
+				Trace: canonicalID(trace), Memories: ids, AnswerRef: token(t, "answer_ref", r.AnswerRef),
+			}
+		})
+}
+
+// JudgeTrace reports what a reader thought of one recalled memory. A later
+// judgement of the same memory replaces the earlier one.
+func (g *Gateway) JudgeTrace(ctx context.Context, caller events.Caller, key, trace string, r FeedbackRequest) (Written, error) {
+	if err := permit(caller, reporters()...); err != nil {
+		return Written{}, err
+	}
+	if err := first(idempotencyKey(key), r.validate()); err != nil {
+		return Written{}, err
+	}
+	type request struct {
+		Trace string `json:"trace"`
+		FeedbackRequest
+	}
+	return g.reportOn(ctx, caller, command{name: cmdJudge, principal: caller.Principal, key: key}, trace,
+		request{canonicalID(trace), r}, func(*seal.Tenant) events.Event {
+			return events.TraceJudged{
+				Trace: canonicalID(trace), Memory: canonicalID(r.MemoryID), Judgement: events.Judgement(r.Judgement),
+			}
+		})
+}
+
+// reporters are the roles that report on traces.
+func reporters() []events.Role {
+	return []events.Role{events.RoleAgent, events.RoleReviewer, events.RoleAdmin}
+}
+
+// reportOn appends an event about a trace of the caller's tenant.
+func (g *Gateway) reportOn(ctx context.Context, caller events.Caller, cmd command, trace string, request any, event func(*seal.Tenant) events.Event) (Written, error) {
+	w, err := g.prepare(ctx, caller, cmd, request)
+	if err != nil {
+		return Written{}, err
+	}
+	rec, _, err := g.find(ctx, w.tenant, trace, events.KindTrace)
+	if err != nil {
+		return Written{}, err
+	}
+	if err := g.commandRow(ctx, w, rec.Scope()); err != nil {
+		return Written{}, err
+	}
+	position, err := g.appendTrace(ctx, w, event(w.tenant))
+	return Written{Position: position}, err
+}
+
+func (g *Gateway) appendTrace(ctx context.Context, w *work, e events.Event) (uint64, error) {
+	ack, err := g.log.Append(ctx, events.Commit{
+		ID:        w.id,
+		Aggregate: events.Aggregate{Tenant: w.tenant.Token(), Kind: events.KindTrace, ID: events.SharedID},
+		Time:      g.clock(),
+		Principal: w.principal,
+		Events:    []events.Event{e},
+	}, events.ExpectAny)
+	if err != nil {
+		return 0, fmt.Errorf("append trace: %w", err)
+	}
+	return ack.Position, nil
+}
