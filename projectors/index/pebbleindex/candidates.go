@@ -1,8 +1,10 @@
 package pebbleindex
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -53,7 +55,7 @@ func (ix *Index) Candidates(ctx context.Context, r pebble.Reader, q index.Query)
 
 func (ix *Index) candidates(ctx context.Context, it, other *pebble.Iterator, q *index.Query, s *search) (index.Candidates, error) {
 	var out index.Candidates
-	admit := func(int32, []byte) error { return nil }
+	admit := func(int32, *found) error { return nil }
 	if len(q.Vector) > 0 {
 		if err := s.dense.begin(ix, other, q); err != nil {
 			return out, err
@@ -91,22 +93,24 @@ func (ix *Index) hits(it *pebble.Iterator, q *index.Query, s *search, list []sco
 	hits := make([]index.Hit, 0, len(list))
 	// Reading in key order keeps the iterator going forward.
 	slices.SortFunc(list, func(a, b scored) int { return cmp.Compare(a.doc, b.doc) })
+	var b block
 	for _, c := range list {
 		loc := s.scope.location(c.doc)
-		s.keyBuf = ix.docKey(s.keyBuf[:0], sortForward, q.Tenant, loc)
-		if !it.SeekGE(s.keyBuf) || string(it.Key()) != string(s.keyBuf) {
-			if err := seekError(it); err != nil {
-				return nil, err
-			}
-			return nil, fmt.Errorf("read found row: %w", index.ErrCorrupt)
+		number, place := loc.ordinal/blockRows, loc.ordinal%blockRows
+		s.keyBuf = ix.forwardKey(s.keyBuf[:0], q.Tenant, loc.subject, number)
+		if !it.SeekGE(s.keyBuf) || !bytes.Equal(it.Key(), s.keyBuf) {
+			return nil, errors.Join(seekError(it), fmt.Errorf("read found row: %w", index.ErrCorrupt))
 		}
-		value := it.Value()
-		if err := checkRow(value); err != nil {
+		if err := b.parse(it.Value()); err != nil {
 			return nil, err
 		}
-		r := rowReader{b: value[offTokens:]}
+		if err := checkRow(b[place]); err != nil {
+			return nil, err
+		}
+		r := rowReader{b: b[place][offTokens:]}
 		hits = append(hits, index.Hit{
-			ID: string(r.token()), Subject: loc.subject, Kind: index.Kind(value[offKind]), Seq: loc.seq, Score: c.score,
+			ID: string(r.token()), Subject: loc.subject, Kind: index.Kind(b[place][offKind]),
+			Seq: s.scope.docs[c.doc].seq, Score: c.score,
 		})
 	}
 	slices.SortFunc(hits, func(a, b index.Hit) int {

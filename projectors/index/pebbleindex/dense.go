@@ -20,7 +20,9 @@ type dense struct {
 	it      *pebble.Iterator
 	base    []byte // what the keys of the model's int8 rows begin with
 	key     []byte
-	valid   bool // it stands on a row of the model
+	valid   bool // it stands on a block of the model
+	rows    block
+	read    bool // rows is the block that it stands on
 	none    bool // the model has no vectors at all
 	query   rounded
 	top     floor
@@ -31,7 +33,8 @@ type dense struct {
 func (d *dense) reset() {
 	d.it = nil
 	d.base, d.key, d.maybe = d.base[:0], d.key[:0], d.maybe[:0]
-	d.valid, d.none, d.missing = false, false, 0
+	d.valid, d.none, d.read, d.missing = false, false, false, 0
+	d.rows = block{}
 	d.top = floor{heap: d.top.heap[:0]}
 }
 
@@ -69,13 +72,16 @@ func parseDim(b []byte) (int, error) {
 	return int(binary.BigEndian.Uint16(b)), nil
 }
 
-// admit takes the eligible document i, whose keys end in suffix. Documents come in key order.
-func (d *dense) admit(i int32, suffix []byte) error {
-	if d.none || !d.advance(suffix) {
-		d.missing++
-		return seekError(d.it)
+// admit takes the eligible document i. Documents come in key order.
+func (d *dense) admit(i int32, r *found) error {
+	value, err := d.row(r)
+	if err != nil {
+		return err
 	}
-	value := d.it.Value()
+	if value == nil {
+		d.missing++
+		return nil
+	}
 	if len(value) != offBytes+len(d.query.values) {
 		return fmt.Errorf("read vector row: %w", index.ErrCorrupt)
 	}
@@ -92,7 +98,21 @@ func (d *dense) admit(i int32, suffix []byte) error {
 	return nil
 }
 
-// advance moves to the row with the given suffix and reports whether there is one.
+// row returns the int8 row of the document, or nil when it has none.
+func (d *dense) row(r *found) ([]byte, error) {
+	if d.none || !d.advance(r.suffix) {
+		return nil, seekError(d.it)
+	}
+	if !d.read {
+		if err := d.rows.parse(d.it.Value()); err != nil {
+			return nil, err
+		}
+		d.read = true
+	}
+	return d.rows[r.ordinal%blockRows], nil
+}
+
+// advance moves to the block with the given suffix and reports whether there is one.
 func (d *dense) advance(suffix []byte) bool {
 	for step := 0; d.valid; step++ {
 		switch c := bytes.Compare(d.it.Key()[len(d.base):], suffix); {
@@ -101,6 +121,7 @@ func (d *dense) advance(suffix []byte) bool {
 		case c > 0:
 			return false
 		}
+		d.read = false
 		if step < nearby {
 			d.valid = d.it.Next()
 		} else {
@@ -120,7 +141,7 @@ func (d *dense) finish(ix *Index, it *pebble.Iterator, q *index.Query, s *scope)
 		if full && c.score < least {
 			continue
 		}
-		d.key = ix.modelKey(d.key[:0], sortRescore, q.Tenant, q.Model, s.location(c.doc))
+		d.key = ix.rescoreKey(d.key[:0], q.Tenant, q.Model, s.location(c.doc))
 		if !it.SeekGE(d.key) || !bytes.Equal(it.Key(), d.key) {
 			return nil, errors.Join(seekError(it), fmt.Errorf("find exact vector: %w", index.ErrCorrupt))
 		}

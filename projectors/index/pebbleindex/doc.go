@@ -8,17 +8,21 @@
 // # Keys
 //
 // All keys begin with the index's prefix and one byte for their sort. lp(x) is one byte of length and then x, so that no
-// name is a prefix of another: acme never sees acme-corp. docno is the document's Seq as 8 bytes and a disambiguator of 4
-// bytes, both big endian, so that each subject's documents stand in log order, and in the same order in every range.
+// name is a prefix of another: acme never sees acme-corp. Each document has an ordinal, the place in the order in which the
+// documents of its subject were put. Numbers in keys are big endian: term has 8 bytes, the others 4.
 //
-//	sort  key after the sort                            value
-//	d     lp(tenant) lp(model)                          dimension of the model's vectors
-//	f     lp(tenant) lp(subject) docno                  forward row: filter fields, length, models with their Seq
-//	i     lp(tenant) lp(id)                             lp(subject) docno
-//	p     lp(tenant) term lp(subject) docno             posting: frequency of the term
-//	r     lp(tenant) lp(model) lp(subject) docno        the vector as float32
-//	t     lp(tenant) lp(subject) docno                  tokens of the document's terms
-//	v     lp(tenant) lp(model) lp(subject) docno        the vector as int8 with scale and error bound
+//	sort  key after the sort                           value
+//	d     lp(tenant) lp(model)                         dimension of the model's vectors
+//	f     lp(tenant) lp(subject) ordinal/16            forward rows: filter fields, length, models with their Seq
+//	i     lp(tenant) lp(id)                            lp(subject) ordinal
+//	p     lp(tenant) term lp(subject) ordinal/512      postings: place and frequency
+//	r     lp(tenant) lp(model) lp(subject) ordinal     the vector as float32
+//	t     lp(tenant) lp(subject) ordinal               tokens of the document's terms
+//	v     lp(tenant) lp(model) lp(subject) ordinal/16  the vectors as int8 with scale and error bound
+//
+// Blocks exist for the scan: a step of the iterator costs more than a row of work. Vectors stand apart from the forward
+// rows, so that lists by words alone do not read them, and several models can stand side by side. Putting a document in
+// rewrites the last block of each of its terms; changing or removing it rewrites the blocks it is in.
 //
 // Only rows of sort d outlive the documents; they tell nothing but that the tenant uses the model.
 //

@@ -1,11 +1,8 @@
 package pebbleindex
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -19,29 +16,19 @@ func (w *Writer) Flush(b *pebble.Batch) error {
 		return fmt.Errorf("flush index: %w", err)
 	}
 	w.flushed = true
-	f := flusher{w: w, ix: w.ix, b: b}
-	// Deletions come first: a document that was removed and put again in this batch may use the same keys.
+	f := flusher{w: w, ix: w.ix, b: b, dirty: map[*block]struct{}{}}
 	for _, e := range w.order {
-		if e.stored != nil && (e.cur == nil || e.cur.fresh) {
-			f.unstore(e)
+		if err := f.entry(e); err != nil {
+			return fmt.Errorf("flush index: %w", err)
 		}
 	}
-	var fresh []*entry
-	for _, e := range w.order {
-		if e.cur == nil {
-			continue
-		}
-		if e.cur.fresh {
-			fresh = append(fresh, e)
-		}
-		if e.cur.fresh || e.cur.changed {
-			f.store(e)
-		}
-	}
-	f.postings(fresh)
 	for _, k := range w.newDims {
 		f.key = w.ix.dimKey(f.key[:0], k.tenant, k.model)
 		f.set(binary.BigEndian.AppendUint16(f.value[:0], uint16(w.dims[k]))) //nolint:gosec // validated to be at most MaxDim
+	}
+	f.writeBlocks()
+	if err := f.writePostings(); err != nil {
+		return fmt.Errorf("flush index: %w", err)
 	}
 	if f.err != nil {
 		return fmt.Errorf("flush index: %w", f.err)
@@ -49,12 +36,15 @@ func (w *Writer) Flush(b *pebble.Batch) error {
 	return nil
 }
 
-// flusher writes to a batch and keeps the first error.
+// flusher writes to a batch and keeps the first error of the batch.
 type flusher struct {
 	w          *Writer
 	ix         *Index
 	b          *pebble.Batch
 	key, value []byte
+	dirty      map[*block]struct{}
+	dirtyKeys  []string
+	postings   []change
 	err        error
 }
 
@@ -72,34 +62,78 @@ func (f *flusher) delete() {
 	}
 }
 
-// unstore deletes all rows of the stored document.
-func (f *flusher) unstore(e *entry) {
-	loc := *e.stored
-	terms, err := f.storedTerms(e.tenant, loc)
-	if err != nil && f.err == nil {
-		f.err = err
-	}
-	for _, t := range terms {
-		f.key = f.ix.postingKey(f.key[:0], e.tenant, t, loc)
-		f.delete()
-	}
-	for _, m := range e.storedModels {
-		for _, sort := range [...]byte{sortVector, sortRescore} {
-			f.key = f.ix.modelKey(f.key[:0], sort, e.tenant, m, loc)
-			f.delete()
+// entry writes what the batch has done to one document. A document that was put has a new place, so what is removed and
+// what is written never share a row.
+func (f *flusher) entry(e *entry) error {
+	gone := e.stored != nil && (e.cur == nil || e.cur.fresh)
+	if gone {
+		if err := f.unstore(e); err != nil {
+			return err
 		}
 	}
-	for _, sort := range [...]byte{sortForward, sortTerms} {
-		f.key = f.ix.docKey(f.key[:0], sort, e.tenant, loc)
+	if e.cur != nil && (e.cur.fresh || e.cur.changed) {
+		return f.store(e)
+	}
+	return nil
+}
+
+// put changes one row of the block at f.key; nil takes it away.
+func (f *flusher) put(place uint32, row []byte) error {
+	b, err := f.w.block(f.key)
+	if err != nil {
+		return err
+	}
+	b[place] = row
+	if _, ok := f.dirty[b]; !ok {
+		f.dirty[b] = struct{}{}
+		f.dirtyKeys = append(f.dirtyKeys, string(f.key))
+	}
+	return nil
+}
+
+func (f *flusher) writeBlocks() {
+	for _, key := range f.dirtyKeys {
+		f.key = append(f.key[:0], key...)
+		if b := f.w.blocks[key]; b.empty() {
+			f.delete()
+		} else {
+			f.set(b.append(f.value[:0]))
+		}
+	}
+}
+
+// unstore takes away all rows of the stored document.
+func (f *flusher) unstore(e *entry) error {
+	loc := *e.stored
+	number, place := loc.ordinal/blockRows, loc.ordinal%blockRows
+	terms, err := f.storedTerms(e.tenant, loc)
+	if err != nil {
+		return err
+	}
+	for _, t := range terms {
+		f.postings = append(f.postings, change{tenant: e.tenant, subject: loc.subject, ordinal: loc.ordinal, term: t})
+	}
+	for _, m := range e.storedModels {
+		f.key = f.ix.vectorKey(f.key[:0], e.tenant, m, loc.subject, number)
+		if err := f.put(place, nil); err != nil {
+			return err
+		}
+		f.key = f.ix.rescoreKey(f.key[:0], e.tenant, m, loc)
 		f.delete()
 	}
-	f.key = f.ix.idKey(f.key[:0], e.tenant, e.id)
+	f.key = f.ix.termsKey(f.key[:0], e.tenant, loc)
 	f.delete()
+	if e.cur == nil {
+		f.key = f.ix.idKey(f.key[:0], e.tenant, e.id)
+		f.delete()
+	}
+	f.key = f.ix.forwardKey(f.key[:0], e.tenant, loc.subject, number)
+	return f.put(place, nil)
 }
 
 func (f *flusher) storedTerms(tenant string, loc location) (terms []uint64, err error) {
 	found := false
-	err = f.w.get(f.ix.docKey(nil, sortTerms, tenant, loc), func(value []byte) error {
+	err = f.w.get(f.ix.termsKey(nil, tenant, loc), func(value []byte) error {
 		found = len(value)%8 == 0
 		for ; len(value) >= 8; value = value[8:] {
 			terms = append(terms, binary.BigEndian.Uint64(value))
@@ -112,71 +146,38 @@ func (f *flusher) storedTerms(tenant string, loc location) (terms []uint64, err 
 	return terms, err
 }
 
-// store writes the rows of a document other than its postings.
-func (f *flusher) store(e *entry) {
+// store writes the rows of a document.
+func (f *flusher) store(e *entry) error {
 	cur := e.cur
-	f.key = f.ix.docKey(f.key[:0], sortForward, e.tenant, cur.loc)
-	f.set(appendRow(f.value[:0], &cur.row))
+	number, place := cur.loc.ordinal/blockRows, cur.loc.ordinal%blockRows
+	f.key = f.ix.forwardKey(f.key[:0], e.tenant, cur.loc.subject, number)
+	if err := f.put(place, appendRow(nil, &cur.row)); err != nil {
+		return err
+	}
 	if cur.fresh {
-		f.key = f.ix.docKey(f.key[:0], sortTerms, e.tenant, cur.loc)
+		f.key = f.ix.termsKey(f.key[:0], e.tenant, cur.loc)
 		value := f.value[:0]
 		for _, t := range cur.terms {
 			value = binary.BigEndian.AppendUint64(value, t.Token)
+			f.postings = append(f.postings, change{
+				tenant: e.tenant, subject: cur.loc.subject, ordinal: cur.loc.ordinal, term: t.Token, tf: t.TF,
+			})
 		}
 		f.set(value)
 		f.key = f.ix.idKey(f.key[:0], e.tenant, e.id)
-		f.set(appendLocation(f.value[:0], cur.loc))
+		f.set(appendPlace(f.value[:0], cur.loc.subject, cur.loc.ordinal))
 	}
 	for _, m := range cur.row.models {
 		values, ok := cur.vectors[m.name]
 		if !ok {
 			continue
 		}
-		f.key = f.ix.modelKey(f.key[:0], sortVector, e.tenant, m.name, cur.loc)
-		f.set(appendInt8(f.value[:0], values))
-		f.key = f.ix.modelKey(f.key[:0], sortRescore, e.tenant, m.name, cur.loc)
+		f.key = f.ix.vectorKey(f.key[:0], e.tenant, m.name, cur.loc.subject, number)
+		if err := f.put(place, appendInt8(nil, values)); err != nil {
+			return err
+		}
+		f.key = f.ix.rescoreKey(f.key[:0], e.tenant, m.name, cur.loc)
 		f.set(appendFloats(f.value[:0], values))
 	}
-}
-
-// freshPosting is a posting to write, with what it is sorted by.
-type freshPosting struct {
-	term  uint64
-	entry int32 // in the order of keys
-	tf    uint16
-}
-
-// postings writes the postings of all fresh documents in key order, which the store takes in faster than any other.
-func (f *flusher) postings(fresh []*entry) {
-	slices.SortFunc(fresh, func(x, y *entry) int {
-		return cmp.Or(
-			cmp.Compare(x.tenant, y.tenant),
-			bytes.Compare(appendLocation(nil, x.cur.loc), appendLocation(nil, y.cur.loc)),
-		)
-	})
-	for len(fresh) > 0 {
-		n := slices.IndexFunc(fresh, func(e *entry) bool { return e.tenant != fresh[0].tenant })
-		if n < 0 {
-			n = len(fresh)
-		}
-		f.tenantPostings(fresh[:n])
-		fresh = fresh[n:]
-	}
-}
-
-func (f *flusher) tenantPostings(fresh []*entry) {
-	var list []freshPosting
-	for i, e := range fresh {
-		for _, t := range e.cur.terms {
-			list = append(list, freshPosting{term: t.Token, entry: int32(i), tf: t.TF}) //nolint:gosec // a batch is small
-		}
-	}
-	slices.SortFunc(list, func(x, y freshPosting) int {
-		return cmp.Or(cmp.Compare(x.term, y.term), cmp.Compare(x.entry, y.entry))
-	})
-	for _, p := range list {
-		e := fresh[p.entry]
-		f.key = f.ix.postingKey(f.key[:0], e.tenant, p.term, e.cur.loc)
-		f.set(binary.AppendUvarint(f.value[:0], uint64(p.tf)))
-	}
+	return nil
 }

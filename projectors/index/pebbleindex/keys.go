@@ -1,9 +1,6 @@
 package pebbleindex
 
-import (
-	"encoding/binary"
-	"hash/fnv"
-)
+import "encoding/binary"
 
 // The sorts of keys. They lie between sortDim and sortEnd.
 const (
@@ -17,20 +14,10 @@ const (
 	sortEnd     = 'w'
 )
 
-const docnoLen = 12
-
 // location is where the rows of one document stand.
 type location struct {
 	subject string
-	seq     uint64
-	dis     uint32
-}
-
-// firstDis returns the disambiguator that a document takes when no other one of the same Seq has it.
-func firstDis(id string) uint32 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id)) // a hash never fails
-	return h.Sum32()
+	ordinal uint32
 }
 
 func appendLP(b []byte, s string) []byte {
@@ -47,25 +34,19 @@ func cutLP(b []byte) (lp, rest []byte, ok bool) {
 	return b[:n:n], b[n:], true
 }
 
-// appendLocation appends lp(subject) docno, which all ranges that hold documents end with.
-func appendLocation(b []byte, l location) []byte {
-	b = appendLP(b, l.subject)
-	b = binary.BigEndian.AppendUint64(b, l.seq)
-	return binary.BigEndian.AppendUint32(b, l.dis)
+// appendPlace appends lp(subject) and a number, which all ranges that hold documents end with: an ordinal where every
+// document has a row, and the number of a block elsewhere.
+func appendPlace(b []byte, subject string, number uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendLP(b, subject), number)
 }
 
-// parseLocation reads what appendLocation wrote.
-func parseLocation(b []byte) (location, bool) {
+// parsePlace reads what appendPlace wrote.
+func parsePlace(b []byte) (subject []byte, number uint32, ok bool) {
 	lp, rest, ok := cutLP(b)
-	if !ok || len(rest) != docnoLen {
-		return location{}, false
+	if !ok || len(rest) != ordinalBytes {
+		return nil, 0, false
 	}
-	seq, dis := parseDocno(rest)
-	return location{subject: string(lp[1:]), seq: seq, dis: dis}, true
-}
-
-func parseDocno(b []byte) (seq uint64, dis uint32) {
-	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:])
+	return lp, binary.BigEndian.Uint32(rest), true
 }
 
 // start returns the beginning of all keys of one sort and tenant.
@@ -83,20 +64,29 @@ func (ix *Index) idKey(b []byte, tenant, id string) []byte {
 	return appendLP(ix.start(b, sortID, tenant), id)
 }
 
-// docKey makes the key of a forward row or of the row of terms.
-func (ix *Index) docKey(b []byte, sort byte, tenant string, l location) []byte {
-	return appendLocation(ix.start(b, sort, tenant), l)
+// forwardKey makes the key of a block of forward rows.
+func (ix *Index) forwardKey(b []byte, tenant, subject string, number uint32) []byte {
+	return appendPlace(ix.start(b, sortForward, tenant), subject, number)
 }
 
-// modelKey makes the key of one of the two rows of a vector.
-func (ix *Index) modelKey(b []byte, sort byte, tenant, model string, l location) []byte {
-	return appendLocation(appendLP(ix.start(b, sort, tenant), model), l)
+func (ix *Index) termsKey(b []byte, tenant string, l location) []byte {
+	return appendPlace(ix.start(b, sortTerms, tenant), l.subject, l.ordinal)
+}
+
+// vectorKey makes the key of a block of int8 rows.
+func (ix *Index) vectorKey(b []byte, tenant, model, subject string, number uint32) []byte {
+	return appendPlace(appendLP(ix.start(b, sortVector, tenant), model), subject, number)
+}
+
+func (ix *Index) rescoreKey(b []byte, tenant, model string, l location) []byte {
+	return appendPlace(appendLP(ix.start(b, sortRescore, tenant), model), l.subject, l.ordinal)
 }
 
 func (ix *Index) postingStart(b []byte, tenant string, term uint64) []byte {
 	return binary.BigEndian.AppendUint64(ix.start(b, sortPosting, tenant), term)
 }
 
-func (ix *Index) postingKey(b []byte, tenant string, term uint64, l location) []byte {
-	return appendLocation(ix.postingStart(b, tenant, term), l)
+// postingKey makes the key of a block of postings.
+func (ix *Index) postingKey(b []byte, tenant string, term uint64, subject string, number uint32) []byte {
+	return appendPlace(ix.postingStart(b, tenant, term), subject, number)
 }

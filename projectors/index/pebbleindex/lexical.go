@@ -3,7 +3,6 @@ package pebbleindex
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -83,39 +82,56 @@ func (l *lexical) read(
 	n := 0 // the segment
 	ok := l.seek(it, &s.segments[0])
 	at := s.segments[0].begin
-	for rows := 1; ok && bytes.HasPrefix(it.Key(), l.base); rows++ {
-		if rows&ctxEvery == 0 && ctx.Err() != nil {
+	for ok && bytes.HasPrefix(it.Key(), l.base) {
+		if ctx.Err() != nil {
 			return 0, fmt.Errorf("read postings: %w", context.Cause(ctx))
 		}
-		suffix := it.Key()[len(l.base):]
-		seg := &s.segments[n]
-		if !bytes.HasPrefix(suffix, seg.subject) {
-			if n = l.nextSegment(s, n, suffix); n == len(s.segments) {
+		subject, number, fits := parsePlace(it.Key()[len(l.base):])
+		if !fits {
+			return 0, fmt.Errorf("read posting key: %w", index.ErrCorrupt)
+		}
+		if !bytes.Equal(subject, s.segments[n].subject) {
+			if n = nextSegment(s, n, subject); n == len(s.segments) {
 				break
 			}
 			at = s.segments[n].begin
-			if !bytes.HasPrefix(suffix, s.segments[n].subject) {
+			if !bytes.Equal(subject, s.segments[n].subject) {
 				ok = l.seek(it, &s.segments[n])
+				continue
 			}
-			continue
 		}
-		docno := suffix[len(seg.subject):]
-		tf, size := binary.Uvarint(it.Value())
-		if len(docno) != docnoLen || size <= 0 || tf == 0 || tf > math.MaxUint16 {
-			return 0, fmt.Errorf("read posting: %w", index.ErrCorrupt)
+		count := 0
+		if at, count, err = l.join(it.Value(), number*postingSpan, s.docs[:s.segments[n].end], at); err != nil {
+			return 0, err
 		}
-		seq, dis := parseDocno(docno)
-		if at = find(s.docs, at, seg.end, seq, dis); at == seg.end || s.docs[at].seq != seq || s.docs[at].dis != dis {
-			return 0, fmt.Errorf("join posting: %w", index.ErrCorrupt)
-		}
-		df++
-		if s.docs[at].eligible {
-			l.found = append(l.found, posting{doc: int32(at), tf: uint32(tf)}) //nolint:gosec // both checked
-		}
-		at++
+		df += count
 		ok = it.Next()
 	}
 	return df, seekError(it)
+}
+
+// join finds the documents of one block of postings whose first ordinal is first in docs from at on.
+func (l *lexical) join(block []byte, first uint32, docs []doc, at int) (end, count int, err error) {
+	r := postingReader{b: block}
+	for {
+		place, tf, ok := r.read()
+		if !ok {
+			break
+		}
+		ordinal := first + place
+		if at = find(docs, at, ordinal); at == len(docs) || docs[at].ordinal != ordinal {
+			return 0, 0, fmt.Errorf("join posting: %w", index.ErrCorrupt)
+		}
+		count++
+		if docs[at].eligible {
+			l.found = append(l.found, posting{doc: int32(at), tf: uint32(tf)}) //nolint:gosec // fewer than 2^31 documents
+		}
+		at++
+	}
+	if r.bad {
+		return 0, 0, fmt.Errorf("read postings: %w", index.ErrCorrupt)
+	}
+	return at, count, nil
 }
 
 func (l *lexical) seek(it *pebble.Iterator, seg *segment) bool {
@@ -123,23 +139,20 @@ func (l *lexical) seek(it *pebble.Iterator, seg *segment) bool {
 	return it.SeekGE(l.key)
 }
 
-// nextSegment returns the first segment after n whose documents may stand at or after suffix.
-func (l *lexical) nextSegment(s *scope, n int, suffix []byte) int {
-	subject, _, ok := cutLP(suffix)
-	if !ok {
-		return len(s.segments)
-	}
+// nextSegment returns the first segment from n on that does not stand before subject.
+func nextSegment(s *scope, n int, subject []byte) int {
 	rest := s.segments[n:]
 	return n + sort.Search(len(rest), func(i int) bool { return bytes.Compare(rest[i].subject, subject) >= 0 })
 }
 
-// find returns the first place in docs[at:end] that is not before the given docno: by a few steps when it is near, as it is
-// for a frequent term, and by bisection when it is not.
-func find(docs []doc, at, end int, seq uint64, dis uint32) int {
-	before := func(d *doc) bool { return d.seq < seq || (d.seq == seq && d.dis < dis) }
-	for step := 0; at < end && before(&docs[at]); step++ {
+// find returns the first place in docs from at on that is not before ordinal: by a few steps when it is near, as it is for
+// a frequent term, and by bisection when it is not.
+func find(docs []doc, at int, ordinal uint32) int {
+	for step := 0; at < len(docs) && docs[at].ordinal < ordinal; step++ {
 		if step > nearby {
-			return at + sort.Search(end-at, func(i int) bool { return !before(&docs[at+i]) })
+			// Each ordinal between is taken at most once.
+			end := min(len(docs), at+int(ordinal-docs[at].ordinal))
+			return at + sort.Search(end-at, func(i int) bool { return docs[at+i].ordinal >= ordinal })
 		}
 		at++
 	}

@@ -27,13 +27,63 @@ func (w *Writer) get(key []byte, use func(value []byte) error) (err error) {
 	return use(value)
 }
 
-// readRow returns the stored forward row at loc, or nil.
-func (w *Writer) readRow(tenant string, loc location) (found *row, err error) {
-	err = w.get(w.ix.docKey(nil, sortForward, tenant, loc), func(value []byte) (err error) {
-		found, err = parseRow(value)
-		return err
+// block returns the block at key, reading it when the batch asks for it for the first time. Flush changes it in place.
+func (w *Writer) block(key []byte) (*block, error) {
+	if b, ok := w.blocks[string(key)]; ok {
+		return b, nil
+	}
+	b := new(block)
+	err := w.get(key, func(value []byte) error { return b.parse(bytes.Clone(value)) })
+	if err != nil {
+		return nil, err
+	}
+	w.blocks[string(key)] = b
+	return b, nil
+}
+
+// place returns the next free place of a subject. Places that this batch frees are not taken again in it.
+func (w *Writer) place(tenant, subject string) (loc location, err error) {
+	k := subjectKey{tenant: tenant, subject: subject}
+	next, ok := w.next[k]
+	if !ok {
+		if next, err = w.firstFree(k); err != nil {
+			return location{}, err
+		}
+	}
+	if next > maxOrdinal {
+		return location{}, fmt.Errorf("number documents of a subject: %w", index.ErrDocument)
+	}
+	w.next[k] = next + 1
+	return location{subject: subject, ordinal: uint32(next)}, nil
+}
+
+// firstFree returns the ordinal after the last stored one of a subject.
+func (w *Writer) firstFree(k subjectKey) (next uint64, err error) {
+	start := appendLP(w.ix.start(nil, sortForward, k.tenant), k.subject)
+	it, err := w.r.NewIter(&pebble.IterOptions{
+		LowerBound: start, UpperBound: append(bytes.Clone(start), bytes.Repeat([]byte{0xff}, ordinalBytes+1)...),
 	})
-	return found, err
+	if err != nil {
+		return 0, fmt.Errorf("open index iterator: %w", err)
+	}
+	defer closeInto(it, &err)
+	if !it.Last() {
+		return 0, seekError(it)
+	}
+	_, number, ok := parsePlace(it.Key()[len(start)-1-len(k.subject):])
+	if !ok {
+		return 0, fmt.Errorf("read forward key: %w", index.ErrCorrupt)
+	}
+	var b block
+	if err := b.parse(it.Value()); err != nil {
+		return 0, err
+	}
+	for i, row := range b {
+		if row != nil {
+			next = uint64(number)*blockRows + uint64(i) + 1 //nolint:gosec // less than blockRows
+		}
+	}
+	return next, nil
 }
 
 // entry returns the document as the batch has left it so far, reading it when the batch touches it for the first time.
@@ -44,22 +94,26 @@ func (w *Writer) entry(tenant, id string) (*entry, error) {
 	}
 	e := &entry{tenant: tenant, id: id}
 	err := w.get(w.ix.idKey(nil, tenant, id), func(value []byte) error {
-		loc, ok := parseLocation(value)
+		subject, ordinal, ok := parsePlace(value)
 		if !ok {
 			return fmt.Errorf("read id row: %w", index.ErrCorrupt)
 		}
-		e.stored = &loc
+		e.stored = &location{subject: string(subject[1:]), ordinal: ordinal}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	if e.stored != nil {
-		r, err := w.readRow(tenant, *e.stored)
+		b, err := w.block(w.ix.forwardKey(nil, tenant, e.stored.subject, e.stored.ordinal/blockRows))
 		if err != nil {
 			return nil, err
 		}
-		if r == nil || r.id != id {
+		r, err := parseRow(b[e.stored.ordinal%blockRows])
+		if err != nil {
+			return nil, err
+		}
+		if r.id != id {
 			return nil, fmt.Errorf("follow id row: %w", index.ErrCorrupt)
 		}
 		for _, m := range r.models {
@@ -72,36 +126,38 @@ func (w *Writer) entry(tenant, id string) (*entry, error) {
 	return e, nil
 }
 
-// storedIDs returns the ids of the next stored documents of a subject that this batch has not yet removed.
+// storedIDs returns the ids of the next stored documents of a subject that no earlier call has returned.
 func (w *Writer) storedIDs(k subjectKey) (ids []string, more bool, err error) {
 	start := appendLP(w.ix.start(nil, sortForward, k.tenant), k.subject)
-	from := start
-	if last, ok := w.cursors[k]; ok {
-		from = append(w.ix.docKey(nil, sortForward, k.tenant, last), 0)
-	}
 	lower, upper := w.ix.bounds()
 	it, err := w.r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return nil, false, fmt.Errorf("open index iterator: %w", err)
 	}
 	defer closeInto(it, &err)
-	var last location
+	from := w.ix.forwardKey(nil, k.tenant, k.subject, w.cursors[k])
 	for ok := it.SeekGE(from); ok && bytes.HasPrefix(it.Key(), start); ok = it.Next() {
-		if len(ids) == removeStep {
-			more = true
-			break
-		}
-		if err := checkRow(it.Value()); err != nil {
-			return nil, false, err
-		}
-		r := rowReader{b: it.Value()[offTokens:]}
-		ids = append(ids, string(r.token()))
-		if last, ok = parseLocation(it.Key()[len(start)-1-len(k.subject):]); !ok {
+		_, number, fits := parsePlace(it.Key()[len(start)-1-len(k.subject):])
+		if !fits {
 			return nil, false, fmt.Errorf("read forward key: %w", index.ErrCorrupt)
 		}
+		if w.cursors[k] = number; len(ids) >= removeStep {
+			return ids, true, nil
+		}
+		var b block
+		if err := b.parse(it.Value()); err != nil {
+			return nil, false, err
+		}
+		for _, row := range b {
+			if row == nil {
+				continue
+			}
+			if err := checkRow(row); err != nil {
+				return nil, false, err
+			}
+			r := rowReader{b: row[offTokens:]}
+			ids = append(ids, string(r.token()))
+		}
 	}
-	if len(ids) > 0 {
-		w.cursors[k] = last
-	}
-	return ids, more, seekError(it)
+	return ids, false, seekError(it)
 }

@@ -23,7 +23,8 @@ const (
 	offValidTo   = 32
 	offExpires   = 40
 	offUpdated   = 48
-	offTokens    = 56
+	offSeq       = 56
+	offTokens    = 64
 )
 
 const maxModels = 255
@@ -38,6 +39,7 @@ type row struct {
 	validFrom int64
 	validTo   int64
 	expires   int64
+	seq       uint64
 	updated   uint64 // Seq of the last update, or of the document
 	id        string
 	session   string
@@ -79,6 +81,7 @@ func appendRow(b []byte, w *row) []byte {
 		b = binary.BigEndian.AppendUint64(b, uint64(t)) //nolint:gosec // the bits are kept
 	}
 	b = binary.BigEndian.AppendUint64(b, w.updated)
+	b = binary.BigEndian.AppendUint64(b, w.seq)
 	for _, s := range [...]string{w.id, w.session, w.category, w.scope, w.channel} {
 		b = appendLP(b, s)
 	}
@@ -156,6 +159,7 @@ func parseRow(b []byte) (*row, error) {
 		validTo:   rowInt(b, offValidTo),
 		expires:   rowInt(b, offExpires),
 		updated:   binary.BigEndian.Uint64(b[offUpdated:]),
+		seq:       binary.BigEndian.Uint64(b[offSeq:]),
 		id:        string(r.token()),
 		session:   string(r.token()),
 		category:  string(r.token()),

@@ -12,13 +12,10 @@ import (
 	"github.com/annals-memory/annals/projectors/index"
 )
 
-// ctxEvery is the number of rows after which a scan looks whether it is still wanted, less one.
-const ctxEvery = 1<<12 - 1
-
 // doc is one document of the scope, in key order.
 type doc struct {
 	seq      uint64
-	dis      uint32
+	ordinal  uint32
 	length   uint32
 	segment  int32
 	eligible bool
@@ -46,7 +43,7 @@ func (s *scope) reset() {
 
 func (s *scope) location(i int32) location {
 	d := s.docs[i]
-	return location{subject: string(s.segments[d.segment].subject[1:]), seq: d.seq, dis: d.dis}
+	return location{subject: string(s.segments[d.segment].subject[1:]), ordinal: d.ordinal}
 }
 
 // seekError wraps the failure of an iterator, which is the only reason why it may stop early.
@@ -70,35 +67,57 @@ func subjectStarts(f *index.Filter) [][]byte {
 	return slices.CompactFunc(starts, bytes.Equal)
 }
 
-// forward walks over the forward rows of the scope of f in key order and hands lp(subject), docno and the value to visit.
-func (ix *Index) forward(
-	ctx context.Context, it *pebble.Iterator, f *index.Filter, visit func(subject, docno, value []byte) error,
-) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("scan index: %w", context.Cause(ctx))
-	}
+// found is one forward row as the scan meets it. Its memory is gone when the scan goes on.
+type found struct {
+	suffix  []byte // lp(subject) and the number of the block
+	subject []byte // lp(subject)
+	ordinal uint32
+	row     []byte
+}
+
+// forward walks over the forward rows of the scope of f in key order.
+func (ix *Index) forward(ctx context.Context, it *pebble.Iterator, f *index.Filter, visit func(r *found) error) error {
 	base := ix.start(nil, sortForward, f.Tenant)
 	var key []byte
-	rows := 0
 	for _, start := range subjectStarts(f) {
 		key = append(append(key[:0], base...), start...)
 		for ok := it.SeekGE(key); ok && bytes.HasPrefix(it.Key(), key); ok = it.Next() {
-			if rows++; rows&ctxEvery == 0 && ctx.Err() != nil {
+			if ctx.Err() != nil {
 				return fmt.Errorf("scan index: %w", context.Cause(ctx))
 			}
-			subject, docno, ok := cutLP(it.Key()[len(base):])
-			if !ok || len(docno) != docnoLen {
-				return fmt.Errorf("read forward key: %w", index.ErrCorrupt)
-			}
-			value := it.Value()
-			if err := checkRow(value); err != nil {
-				return err
-			}
-			if err := visit(subject, docno, value); err != nil {
+			if err := forwardBlock(it.Key()[len(base):], it.Value(), visit); err != nil {
 				return err
 			}
 		}
 		if err := seekError(it); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("scan index: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+func forwardBlock(suffix, value []byte, visit func(r *found) error) error {
+	subject, number, ok := parsePlace(suffix)
+	if !ok {
+		return fmt.Errorf("read forward key: %w", index.ErrCorrupt)
+	}
+	var b block
+	if err := b.parse(value); err != nil {
+		return err
+	}
+	r := found{suffix: suffix, subject: subject}
+	for i, row := range b {
+		if row == nil {
+			continue
+		}
+		if err := checkRow(row); err != nil {
+			return err
+		}
+		r.ordinal, r.row = number*blockRows+uint32(i), row //nolint:gosec // less than blockRows
+		if err := visit(&r); err != nil {
 			return err
 		}
 	}
@@ -107,24 +126,23 @@ func (ix *Index) forward(
 
 // collect fills s with the documents of the scope and calls admit for each eligible one.
 func (ix *Index) collect(
-	ctx context.Context, it *pebble.Iterator, f *index.Filter, s *scope, admit func(i int32, suffix []byte) error,
+	ctx context.Context, it *pebble.Iterator, f *index.Filter, s *scope, admit func(i int32, r *found) error,
 ) error {
 	m := newMatcher(f)
-	cut := len(ix.start(nil, sortForward, f.Tenant))
-	return ix.forward(ctx, it, f, func(subject, docno, value []byte) error {
+	return ix.forward(ctx, it, f, func(r *found) error {
 		i := len(s.docs)
 		last := len(s.segments) - 1
-		if last < 0 || !bytes.Equal(s.segments[last].subject, subject) {
+		if last < 0 || !bytes.Equal(s.segments[last].subject, r.subject) {
 			at := len(s.subjects)
-			s.subjects = append(s.subjects, subject...)
-			s.segments = append(s.segments, segment{subject: s.subjects[at:len(s.subjects):len(s.subjects)], begin: i, end: i})
+			s.subjects = append(s.subjects, r.subject...)
+			s.segments = append(s.segments, segment{subject: s.subjects[at:len(s.subjects):len(s.subjects)], begin: i})
 			last++
 		}
 		s.segments[last].end = i + 1
-		seq, dis := parseDocno(docno)
 		d := doc{
-			seq: seq, dis: dis, segment: int32(last), //nolint:gosec // fewer than 2^31 documents fit in memory
-			length: binary.BigEndian.Uint32(value[offLength:]), eligible: m.match(value),
+			seq: binary.BigEndian.Uint64(r.row[offSeq:]), ordinal: r.ordinal,
+			segment: int32(last), //nolint:gosec // fewer than 2^31 documents fit in memory
+			length:  binary.BigEndian.Uint32(r.row[offLength:]), eligible: m.match(r.row),
 		}
 		s.docs = append(s.docs, d)
 		s.length += uint64(d.length)
@@ -132,7 +150,7 @@ func (ix *Index) collect(
 			return nil
 		}
 		s.eligible++
-		return admit(int32(i), it.Key()[cut:]) //nolint:gosec // fewer than 2^31 documents fit in memory
+		return admit(int32(i), r) //nolint:gosec // fewer than 2^31 documents fit in memory
 	})
 }
 
@@ -148,8 +166,8 @@ func (ix *Index) Count(ctx context.Context, r pebble.Reader, f index.Filter) (n 
 	}
 	defer closeInto(it, &err)
 	m := newMatcher(&f)
-	err = ix.forward(ctx, it, &f, func(_, _, value []byte) error {
-		if m.match(value) {
+	err = ix.forward(ctx, it, &f, func(r *found) error {
+		if m.match(r.row) {
 			n++
 		}
 		return nil

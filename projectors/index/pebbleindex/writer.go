@@ -26,19 +26,15 @@ type Writer struct {
 	r       pebble.Reader
 	entries map[entryKey]*entry
 	order   []*entry
-	docnos  map[docnoKey]string     // ids at docnos taken in this batch
-	dims    map[modelKey]int        // dimensions seen in this batch
-	cursors map[subjectKey]location // where the removal of a subject goes on
+	blocks  map[string]*block     // blocks read in this batch by their keys
+	next    map[subjectKey]uint64 // the next free ordinal
+	dims    map[modelKey]int      // dimensions seen in this batch
+	cursors map[subjectKey]uint32 // the block where the removal of a subject goes on
 	newDims []modelKey
 	flushed bool
 }
 
 type entryKey struct{ tenant, id string }
-
-type docnoKey struct {
-	tenant string
-	loc    location
-}
 
 type modelKey struct{ tenant, model string }
 
@@ -67,9 +63,10 @@ func (ix *Index) NewWriter(r pebble.Reader) *Writer {
 	return &Writer{
 		ix: ix, r: r,
 		entries: map[entryKey]*entry{},
-		docnos:  map[docnoKey]string{},
+		blocks:  map[string]*block{},
+		next:    map[subjectKey]uint64{},
 		dims:    map[modelKey]int{},
-		cursors: map[subjectKey]location{},
+		cursors: map[subjectKey]uint32{},
 	}
 }
 
@@ -83,10 +80,10 @@ func (w *Writer) Put(d index.Doc) error {
 	if err != nil {
 		return err
 	}
-	if e.cur != nil && e.cur.loc.seq >= d.Seq {
+	if e.cur != nil && e.cur.row.seq >= d.Seq {
 		return nil
 	}
-	loc, err := w.place(e, location{subject: d.Subject, seq: d.Seq, dis: firstDis(d.ID)})
+	loc, err := w.place(d.Tenant, d.Subject)
 	if err != nil {
 		return err
 	}
@@ -97,31 +94,9 @@ func (w *Writer) Put(d index.Doc) error {
 func newRow(d *index.Doc) row {
 	return row{
 		kind: d.Kind, trust: d.Trust, length: d.Length, occurred: d.OccurredUS, observed: d.ObservedUS,
-		validFrom: d.ValidFromUS, validTo: d.ValidToUS, expires: d.ExpiresUS, updated: d.Seq,
+		validFrom: d.ValidFromUS, validTo: d.ValidToUS, expires: d.ExpiresUS, seq: d.Seq, updated: d.Seq,
 		id: d.ID, session: d.Session, category: d.Category, scope: d.Scope, channel: d.Channel,
 		entities: slices.Clone(d.Entities), labels: slices.Clone(d.Labels),
-	}
-}
-
-// place returns the first free docno from loc on. A docno is free when neither the store nor this batch has another id there.
-func (w *Writer) place(e *entry, loc location) (location, error) {
-	for {
-		k := docnoKey{tenant: e.tenant, loc: loc}
-		id, taken := w.docnos[k]
-		if !taken {
-			stored, err := w.readRow(e.tenant, loc)
-			if err != nil {
-				return location{}, err
-			}
-			if taken = stored != nil; taken {
-				id = stored.id
-			}
-		}
-		if !taken || id == e.id {
-			w.docnos[k] = e.id
-			return loc, nil
-		}
-		loc.dis++
 	}
 }
 
@@ -138,7 +113,7 @@ func (w *Writer) SetVector(v index.Vector) error {
 		return err
 	}
 	cur := e.cur
-	if cur == nil || cur.loc.subject != v.Subject || v.Seq < cur.loc.seq {
+	if cur == nil || cur.loc.subject != v.Subject || v.Seq < cur.row.seq {
 		return nil
 	}
 	ref := cur.row.model(v.Model)
