@@ -91,4 +91,3 @@ func FuzzDecodeCursor(f *testing.F) {
 		}
 	})
 }
-

@@ -1,6 +1,10 @@
 package query
 
-import "math"
+import (
+	"math"
+
+	"github.com/annals-memory/annals/projectors/index"
+)
 
 // The constants of score fusion, in one place. DESIGN.md says where they come
 // from and how to measure them again.
@@ -10,17 +14,16 @@ const (
 	lexicalShare = 1.0
 	denseShare   = 0.5
 
-	// lexicalHalf is the BM25 score that counts as half of the best possible. It
-	// turns an open-ended score into 0..1 without looking at the other
-	// candidates, so that the best of a bad lot stays bad.
-	lexicalHalf = 6.0
+	// idfShare is how rare a word of a question is, on average, as a share of
+	// the rarest possible.
+	idfShare = 0.55
 
 	// denseFloor is the cosine at which two texts have nothing to do with each
 	// other: vectors of sentences are never orthogonal.
 	denseFloor = 0.25
 
 	// relevanceFloor is the relevance under which a memory is not an answer.
-	relevanceFloor = 0.12
+	relevanceFloor = 0.05
 )
 
 // signals are the raw scores of one candidate in the two channels.
@@ -29,23 +32,39 @@ type signals struct {
 	isLexical, isDense bool
 }
 
-// fuse turns raw scores into a relevance in 0..1. If the question had no vector
-// the words alone decide, on the same scale.
-func fuse(s signals, withDense bool) float64 {
-	sum, shares := lexicalShare*scaleLexical(s.lexical), lexicalShare
-	if withDense {
-		sum += denseShare * scaleDense(s.dense)
+// scale is what turns the raw scores of one question into relevance. It depends
+// on the question and on how much could answer it, never on the candidates: the
+// best of a bad lot stays bad.
+type scale struct {
+	// ceiling is the BM25 score of a short text with every word of the question.
+	ceiling float64
+	// dense says that the question has a vector. Without one the words alone
+	// decide, on the same scale.
+	dense bool
+}
+
+// newScale is for a question of so many different words, asked of so many
+// memories. It is an estimate: the exact sum of the inverse document frequencies
+// is known to the index alone.
+func newScale(words, memories int, dense bool) scale {
+	rarest := math.Log1p(float64(max(1, memories)))
+	return scale{
+		ceiling: float64(max(1, words)) * (index.BM25K1 + 1) * idfShare * rarest,
+		dense:   dense,
+	}
+}
+
+// fuse turns raw scores into a relevance in 0..1.
+func (s scale) fuse(raw signals) float64 {
+	sum, shares := lexicalShare*s.lexical(raw.lexical), lexicalShare
+	if s.dense {
+		sum += denseShare * scaleDense(raw.dense)
 		shares += denseShare
 	}
 	return clamp(sum / shares)
 }
 
-func scaleLexical(score float64) float64 {
-	if !(score > 0) {
-		return 0
-	}
-	return clamp(score / (score + lexicalHalf))
-}
+func (s scale) lexical(score float64) float64 { return clamp(score / s.ceiling) }
 
 func scaleDense(cosine float64) float64 {
 	return clamp((cosine - denseFloor) / (1 - denseFloor))

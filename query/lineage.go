@@ -71,7 +71,7 @@ func (s *Service) FactLineage(ctx context.Context, caller events.Caller, req Rec
 // slotHistory is what the events of a slot say about one fact, ids only and
 // each once.
 type slotHistory struct {
-	sources                                         []string
+	sources                                          []string
 	mergedFrom, mergedInto, supersedes, supersededBy []string
 }
 

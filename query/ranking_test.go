@@ -93,17 +93,19 @@ func TestScoresStayInBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := signals{lexical: rapid.Float64().Draw(t, "lexical"), dense: rapid.Float64().Draw(t, "dense")}
-		r := fuse(s, rapid.Bool().Draw(t, "with dense"))
+		words, memories := rapid.IntRange(0, 50).Draw(t, "words"), rapid.IntRange(0, 1_000_000).Draw(t, "memories")
+		of := newScale(words, memories, rapid.Bool().Draw(t, "with dense"))
+		r := of.fuse(s)
 		if !(r >= 0 && r <= 1) {
 			t.Fatalf("relevance is %v", r)
 		}
 		more := s
 		more.lexical = s.lexical + rapid.Float64Range(0, 100).Draw(t, "more")
-		if fuse(more, true) < fuse(s, true) {
+		if of.fuse(more) < r {
 			t.Fatal("more words in common made it less relevant")
 		}
 	})
-	if r := fuse(signals{lexical: math.NaN(), dense: math.NaN()}, true); r != 0 {
+	if r := newScale(1, 1, true).fuse(signals{lexical: math.NaN(), dense: math.NaN()}); r != 0 {
 		t.Errorf("relevance of NaN is %v", r)
 	}
 }
@@ -117,11 +119,11 @@ func TestRelevanceFloor(t *testing.T) {
 	}{
 		"nothing in common":       {signals{}, false},
 		"vectors of strangers":    {signals{dense: 0.3}, false},
-		"same words":              {signals{lexical: 8}, true},
+		"same words":              {signals{lexical: 20}, true},
 		"same meaning, no word":   {signals{dense: 0.75}, true},
-		"a rare word and meaning": {signals{lexical: 4, dense: 0.5}, true},
+		"a rare word and meaning": {signals{lexical: 6, dense: 0.5}, true},
 	} {
-		if got := fuse(tc.s, true) >= relevanceFloor; got != tc.want {
+		if got := newScale(4, 1000, true).fuse(tc.s) >= relevanceFloor; got != tc.want {
 			t.Errorf("%s: relevant is %v, want %v", name, got, tc.want)
 		}
 	}

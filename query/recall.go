@@ -103,7 +103,7 @@ func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w 
 		k = *req.K
 	}
 	for depth := max(firstDepth, 4*k); ; depth *= 4 {
-		list, complete, err := s.ranked(ctx, q, w, depth, len(vector) > 0)
+		list, complete, err := s.ranked(ctx, q, w, depth)
 		if err != nil {
 			return "", nil, err
 		}
@@ -118,15 +118,15 @@ func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w 
 }
 
 // ranked scores what is eligible and relevant among the first candidates.
-func (s *Service) ranked(ctx context.Context, q *search, w Weights, depth int, dense bool) ([]ranked, bool, error) {
-	found, complete, err := q.candidates(ctx, depth)
+func (s *Service) ranked(ctx context.Context, q *search, w Weights, depth int) ([]ranked, bool, error) {
+	found, err := q.candidates(ctx, depth)
 	if err != nil {
 		return nil, false, err
 	}
 	horizons := s.horizonTokens(q.reading)
-	list := make([]ranked, 0, len(found))
-	for _, c := range found {
-		relevance := fuse(c.signals, dense)
+	list := make([]ranked, 0, len(found.list))
+	for _, c := range found.list {
+		relevance := found.scale.fuse(c.signals)
 		if relevance < relevanceFloor {
 			continue
 		}
@@ -137,23 +137,23 @@ func (s *Service) ranked(ctx context.Context, q *search, w Weights, depth int, d
 		if !ok {
 			continue
 		}
-		components := c.components(q, horizons)
+		components := c.components(q, found.scale, horizons)
 		components.Relevance = relevance
 		list = append(list, ranked{candidate: c, score: Score(w, components), components: components})
 	}
 	rank(list)
-	return list, complete, nil
+	return list, found.complete, nil
 }
 
 // components are those that follow from the row.
-func (c *candidate) components(q *search, horizons horizons) Components {
+func (c *candidate) components(q *search, scale scale, horizons horizons) Components {
 	var out Components
 	if c.isDense {
 		v := clamp(c.dense)
 		out.Dense = &v
 	}
 	if c.isLexical {
-		v := scaleLexical(c.lexical)
+		v := scale.lexical(c.lexical)
 		out.Lexical = &v
 	}
 	if c.episode != nil {

@@ -171,35 +171,45 @@ func (r *reading) labels(filter map[string]jsontext.Value) ([]string, error) {
 	return tokens, nil
 }
 
-// candidates asks both channels and joins their lists. complete says that there
-// is nothing further down.
-func (q *search) candidates(ctx context.Context, depth int) (list []candidate, complete bool, err error) {
-	complete = true
+// found is what both channels have to say to one question.
+type found struct {
+	list  []candidate
+	scale scale
+	// complete says that there is nothing further down.
+	complete bool
+}
+
+// candidates asks both channels and joins their lists.
+func (q *search) candidates(ctx context.Context, depth int) (*found, error) {
+	out := &found{complete: true}
+	eligible := 0
 	at := make(map[string]int)
 	add := func(h index.Hit, set func(*signals)) {
 		i, ok := at[h.ID]
 		if !ok {
-			i = len(list)
+			i = len(out.list)
 			at[h.ID] = i
-			list = append(list, candidate{Kind: h.Kind, ID: h.ID, Position: h.Seq})
+			out.list = append(out.list, candidate{Kind: h.Kind, ID: h.ID, Position: h.Seq})
 		}
-		set(&list[i].signals)
+		set(&out.list[i].signals)
 	}
 	for _, query := range q.queries {
 		query.K = depth
-		found, err := q.snap.Candidates(ctx, query)
+		ranking, err := q.snap.Candidates(ctx, query)
 		if err != nil {
-			return nil, false, fmt.Errorf("find candidates: %w", err)
+			return nil, fmt.Errorf("find candidates: %w", err)
 		}
-		for _, h := range found.Lexical {
+		for _, h := range ranking.Lexical {
 			add(h, func(s *signals) { s.lexical, s.isLexical = h.Score, true })
 		}
-		for _, h := range found.Dense {
+		for _, h := range ranking.Dense {
 			add(h, func(s *signals) { s.dense, s.isDense = h.Score, true })
 		}
-		complete = complete && len(found.Lexical) < depth && len(found.Dense) < depth
+		eligible += ranking.Eligible
+		out.complete = out.complete && len(ranking.Lexical) < depth && len(ranking.Dense) < depth
 	}
-	return list, complete, nil
+	out.scale = newScale(len(q.queries[0].Terms), eligible, len(q.queries[0].Vector) > 0)
+	return out, nil
 }
 
 // eligible reads the row of a candidate and reports whether it may be shown at

@@ -1,0 +1,211 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/projectors"
+	"github.com/annals-memory/annals/projectors/index"
+	"github.com/annals-memory/annals/tombstones"
+)
+
+// pageSize is how many rows are read at once where all are wanted.
+const pageSize = 1_000
+
+// ErasingViews are the views as the forget saga asks them. Tombstones know
+// nothing of the views, and projectors nothing of sagas; this is where they meet.
+type ErasingViews struct{ views *projectors.Views }
+
+var _ tombstones.Views = ErasingViews{}
+
+// NewErasingViews returns views in the form that package tombstones asks for.
+func NewErasingViews(v *projectors.Views) ErasingViews { return ErasingViews{views: v} }
+
+// WaitFor implements [tombstones.Views].
+func (v ErasingViews) WaitFor(ctx context.Context, position uint64) error {
+	if err := v.views.WaitFor(ctx, position); err != nil {
+		return fmt.Errorf("wait for position: %w", err)
+	}
+	return nil
+}
+
+// Snapshot implements [tombstones.Views].
+func (v ErasingViews) Snapshot(ctx context.Context) (tombstones.Snapshot, error) {
+	snap, err := v.views.Snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open snapshot: %w", err)
+	}
+	return &erasingSnapshot{snap: snap}, nil
+}
+
+// erasingSnapshot implements [tombstones.Snapshot].
+type erasingSnapshot struct{ snap *projectors.Snapshot }
+
+func (s *erasingSnapshot) Close() error {
+	if err := s.snap.Close(); err != nil {
+		return fmt.Errorf("close snapshot: %w", err)
+	}
+	return nil
+}
+
+func (s *erasingSnapshot) Fact(tenant, id string) (tombstones.Fact, error) {
+	row, err := s.snap.Fact(tenant, id)
+	if err != nil {
+		return tombstones.Fact{}, fmt.Errorf("read fact: %w", err)
+	}
+	return tombstones.Fact{
+		Record: recordOfFact(&row), Forgotten: row.Status == events.StatusDeleted, Erasure: row.Erasure,
+	}, nil
+}
+
+func recordOfFact(row *projectors.FactRow) tombstones.Record {
+	return tombstones.Record{
+		Kind: events.KindFact, ID: row.Fact, Aggregate: row.Slot, Subject: row.Subject, Position: row.ProposedAt,
+	}
+}
+
+func (s *erasingSnapshot) Slots(tenant, episode, subject string) ([]string, error) {
+	var rows []projectors.FactRow
+	var err error
+	if episode != "" {
+		rows, err = s.snap.FactsBySource(tenant, episode)
+	} else {
+		rows, err = s.snap.FactsBySourceSubject(tenant, subject)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find what is derived: %w", err)
+	}
+	slots := make([]string, len(rows))
+	for i := range rows {
+		slots[i] = rows[i].Slot
+	}
+	return slots, nil
+}
+
+func (s *erasingSnapshot) Count(tenant, subject string) int {
+	episodes, facts := s.snap.SubjectCounts(tenant, subject)
+	return episodes + facts
+}
+
+func (s *erasingSnapshot) Tombstones(tenant, after string, limit int) ([]tombstones.Tombstone, string, error) {
+	rows, next, err := s.snap.Tombstones(tenant, after, limit)
+	if err != nil {
+		return nil, "", fmt.Errorf("list tombstones: %w", err)
+	}
+	page := make([]tombstones.Tombstone, len(rows))
+	for i, row := range rows {
+		page[i] = tombstones.Tombstone{
+			Kind: row.Kind, ID: row.ID, Subject: row.Subject, Erasure: row.Erasure, Position: row.Position,
+		}
+	}
+	return page, next, nil
+}
+
+// Match asks the search index for what it can filter by and looks at the rows
+// for the rest: times, which mean different things for episodes and facts, and
+// sources, which the index does not have.
+func (s *erasingSnapshot) Match(ctx context.Context, tenant string, m tombstones.Match) ([]tombstones.Record, error) {
+	if m.Source != "" {
+		return s.bySource(ctx, tenant, m.Source)
+	}
+	f := index.Filter{
+		Tenant: tenant, Categories: m.Categories, EntitiesAny: m.Entities, LabelsAll: m.Labels,
+	}
+	if m.Subject != "" {
+		f.Subjects = []string{m.Subject}
+	}
+	if m.Session != "" {
+		f.Sessions = []string{m.Session}
+	}
+	for _, k := range m.Kinds {
+		f.Kinds = append(f.Kinds, indexKind(k))
+	}
+	_, total, err := s.snap.MemoryIDs(tenant, f, 0)
+	if err != nil {
+		return nil, fmt.Errorf("count matches: %w", err)
+	}
+	ids, _, err := s.snap.MemoryIDs(tenant, f, total)
+	if err != nil {
+		return nil, fmt.Errorf("list matches: %w", err)
+	}
+	records := make([]tombstones.Record, 0, len(ids))
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("list matches: %w", context.Cause(ctx))
+		}
+		r, ok, err := s.within(tenant, id, &m)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			records = append(records, r)
+		}
+	}
+	return records, nil
+}
+
+func indexKind(k events.Kind) index.Kind {
+	if k == events.KindFact {
+		return index.Fact
+	}
+	return index.Episode
+}
+
+// within reads a row and checks its time.
+func (s *erasingSnapshot) within(tenant string, id projectors.MemoryID, m *tombstones.Match) (tombstones.Record, bool, error) {
+	period := &Period{}
+	if m.From != nil {
+		period.From = events.AtOrNil(*m.From)
+	}
+	if m.To != nil {
+		period.To = events.AtOrNil(*m.To)
+	}
+	if id.Kind == index.Fact {
+		row, err := s.snap.Fact(tenant, id.ID)
+		if errors.Is(err, events.ErrNotFound) {
+			return tombstones.Record{}, false, nil
+		}
+		if err != nil {
+			return tombstones.Record{}, false, fmt.Errorf("read fact: %w", err)
+		}
+		return recordOfFact(&row), row.Status != events.StatusDeleted && period.contains(row.ObservedAt), nil
+	}
+	row, err := s.snap.Episode(tenant, id.ID)
+	if errors.Is(err, events.ErrNotFound) {
+		return tombstones.Record{}, false, nil
+	}
+	if err != nil {
+		return tombstones.Record{}, false, fmt.Errorf("read episode: %w", err)
+	}
+	return recordOfEpisode(&row), !row.Forgotten && period.contains(row.OccurredAt), nil
+}
+
+func recordOfEpisode(row *projectors.EpisodeRow) tombstones.Record {
+	return tombstones.Record{
+		Kind: events.KindEpisode, ID: row.ID, Aggregate: row.ID, Subject: row.Subject, Position: row.Position,
+	}
+}
+
+func (s *erasingSnapshot) bySource(ctx context.Context, tenant, source string) ([]tombstones.Record, error) {
+	var records []tombstones.Record
+	for after := ""; ; {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("list episodes: %w", context.Cause(ctx))
+		}
+		rows, next, err := s.snap.Episodes(tenant, projectors.EpisodeFilter{After: after, Limit: pageSize})
+		if err != nil {
+			return nil, fmt.Errorf("list episodes: %w", err)
+		}
+		for i := range rows {
+			if rows[i].Source == source {
+				records = append(records, recordOfEpisode(&rows[i]))
+			}
+		}
+		if next == "" {
+			return records, nil
+		}
+		after = next
+	}
+}

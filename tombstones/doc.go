@@ -1,0 +1,40 @@
+// Package tombstones forgets: one record, what a filter or a source names, or
+// everything about a subject.
+//
+// # The saga
+//
+// Every step can be repeated, and a step that finds its work done is done:
+//
+//  1. The tombstone, an event without a value, is appended under the expected
+//     position of its aggregate.
+//  2. The saga waits until every serving view has folded it: denied.
+//  3. What was derived from it is reached through the views and decided on the
+//     slot itself, as the log has it: a fact with no other source is forgotten
+//     too, one with others loses this source.
+//  4. The keys of all that was forgotten are destroyed: shredded.
+//  5. The saga waits for the views again.
+//
+// # Guarantees
+//
+//   - When a call returns a level, no read that goes by the views returns the
+//     value, and none will: not after a replay, a redelivery or a late write.
+//   - With [LevelShredded], nothing opens the sealed bytes any more, wherever
+//     copies of them are.
+//   - A tombstone names ids and an erasure, and holds nothing of the record.
+//   - Forgetting what was forgotten gives the first answer again. What is not
+//     there and what is another tenant's are one error, and have no effect.
+//   - A filter forgets every record that matched when the call began, however
+//     many; or none, if there are more than the caller's maximum.
+//   - A saga that was cut off by a crash is finished by the same call again, or
+//     by [Eraser.Run] at the next start.
+//
+// # Not guaranteed
+//
+//   - The bytes of events and of old key rows leave the disk later than this.
+//   - An id that is made for a subject's name after the name was forgotten is
+//     another subject: nothing links the two, so nothing keeps a caller from
+//     telling the same again.
+//   - Keyrings of other processes may keep a subject's key for as long as their
+//     cache does; they do not get to serve it, for the tombstone comes first.
+//   - The reason of a forget is not kept, in no form.
+package tombstones

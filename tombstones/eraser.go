@@ -1,0 +1,208 @@
+package tombstones
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+)
+
+const (
+	// waitLimit is how long a forget waits for the views.
+	waitLimit = 10 * time.Second
+	// maxTries bounds how often a conflict is answered by another try: each
+	// means that someone else got on.
+	maxTries = 100
+	// batchSize is how many tombstones are appended at once.
+	batchSize = 500
+)
+
+// ErrConfig says that an eraser was made without something it needs.
+var ErrConfig = errors.New("tombstones: configuration is incomplete")
+
+// Log is what the saga needs of the log.
+type Log interface {
+	events.Appender
+	events.AggregateReader
+	// State and Follow are those of events.Follower.
+	State(ctx context.Context) (events.State, error)
+	Follow(ctx context.Context, after uint64) iter.Seq2[events.Message, error]
+}
+
+// Config is what an eraser is made of. All of it is required.
+type Config struct {
+	Log   Log
+	Keys  *seal.Keyring
+	Views Views
+	// Now is the writer's clock in the commits.
+	Now func() time.Time
+	// NewID makes the ids of erasures without an idempotency key: UUIDs in
+	// canonical lower case.
+	NewID func() string
+}
+
+// Eraser forgets. It is safe for concurrent use, and any number of them in any
+// number of processes may share a log.
+type Eraser struct {
+	log   Log
+	keys  *seal.Keyring
+	views Views
+	now   func() time.Time
+	newID func() string
+	// subjects joins forgets of one subject that run at the same time, so that
+	// all get the answer of the one that did it.
+	subjects singleflight.Group
+}
+
+// New returns an eraser. It reads and writes nothing yet and starts no
+// goroutine.
+func New(c Config) (*Eraser, error) {
+	if c.Log == nil || c.Keys == nil || c.Views == nil || c.Now == nil || c.NewID == nil {
+		return nil, ErrConfig
+	}
+	return &Eraser{log: c.Log, keys: c.Keys, views: c.Views, now: c.Now, newID: c.NewID}, nil
+}
+
+// ForgetRecord forgets one episode or fact. Forgetting it again is the same
+// answer. The errors are ErrForbidden, ErrNotFound for what is not there or not
+// the caller's, ErrKeyReused, ErrBehind if the views did not get there in time
+// (the tombstone is in the log; the same call again completes it), and the
+// log's.
+func (e *Eraser) ForgetRecord(ctx context.Context, caller events.Caller, key string, kind events.Kind, id string) (Erasure, error) {
+	job, err := e.begin(ctx, caller, key, "forget_record", []string{string(kind), id})
+	if err != nil {
+		return Erasure{}, err
+	}
+	canonical, ok := canonicalID(id)
+	if !ok || job.tenant == nil {
+		return Erasure{}, events.ErrNotFound
+	}
+	t, err := e.find(ctx, job, canonical)
+	if err != nil {
+		return Erasure{}, err
+	}
+	if t.Kind != kind {
+		return Erasure{}, events.ErrNotFound
+	}
+	if err := job.claim(ctx, e.keys, plan{Matched: 1}); err != nil {
+		return Erasure{}, err
+	}
+	return e.forget(ctx, job, []target{t})
+}
+
+// Forget forgets the records that a request names by id, filter or source. All
+// ids must be there: if one is not, nothing changes and the error is
+// ErrNotFound. More matches than the request's maximum are an InputError of
+// kind Refused, and nothing changes. The other errors are those of
+// [Eraser.ForgetRecord]; with ErrBehind from a filter or a source nothing may
+// have been written yet.
+func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, req ForgetRequest) (Erasure, error) {
+	if !caller.Has(events.RoleAgent, events.RoleAdmin) {
+		return Erasure{}, events.ErrForbidden
+	}
+	if err := req.validate(); err != nil {
+		return Erasure{}, err
+	}
+	asked := req
+	asked.Reason = ""
+	job, err := e.begin(ctx, caller, key, "forget", asked)
+	if err != nil {
+		return Erasure{}, err
+	}
+	targets, err := e.targets(ctx, job, &req)
+	if err != nil {
+		return Erasure{}, err
+	}
+	if req.Max != nil && len(targets) > *req.Max && job.plan == nil {
+		return Erasure{}, &events.InputError{
+			Kind: events.Refused, Code: "over_max", Field: "max", Rule: "more records match than max allows",
+		}
+	}
+	if req.DryRun {
+		ids := make([]string, len(targets))
+		for i, t := range targets {
+			ids[i] = t.ID
+		}
+		return Erasure{ErasureID: job.erasure, Matched: len(ids), IDs: ids}, nil
+	}
+	if len(targets) == 0 && job.plan == nil {
+		return Erasure{ErasureID: job.erasure, Level: LevelShredded}, nil
+	}
+	if err := job.claim(ctx, e.keys, plan{Matched: len(targets), UpTo: job.upTo}); err != nil {
+		return Erasure{}, err
+	}
+	return e.forget(ctx, job, targets)
+}
+
+// ForgetSubject forgets everything about a subject, and what other subjects'
+// facts took from it alone. The reason is checked and not kept. A name that
+// nothing is kept about matches 0 and writes nothing; the same name used again
+// afterwards is another subject. The errors are those of [Eraser.ForgetRecord].
+func (e *Eraser) ForgetSubject(ctx context.Context, caller events.Caller, key, subject, reason string) (Erasure, error) {
+	if !caller.Has(events.RoleAgent, events.RoleAdmin) {
+		return Erasure{}, events.ErrForbidden
+	}
+	if err := checkName("subject", subject); err != nil {
+		return Erasure{}, err
+	}
+	if err := checkReason(reason); err != nil {
+		return Erasure{}, err
+	}
+	job, err := e.begin(ctx, caller, key, "forget_subject", []string{nfc(subject)})
+	if err != nil {
+		return Erasure{}, err
+	}
+	if job.tenant == nil {
+		return Erasure{ErasureID: job.erasure, Level: LevelShredded}, nil
+	}
+	flight := job.token + "." + job.tenant.SubjectHash(subject) + "." + key
+	out, err, _ := e.subjects.Do(flight, func() (any, error) {
+		return e.forgetSubject(ctx, job, subject)
+	})
+	if err != nil {
+		return Erasure{}, fmt.Errorf("forget subject: %w", err)
+	}
+	erasure, _ := out.(Erasure) //nolint:forcetypeassert // checked; nothing else is ever returned.
+	return erasure, nil
+}
+
+// wait waits for the views up to the limit.
+func (e *Eraser) wait(ctx context.Context, position uint64) error {
+	if position == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, waitLimit)
+	defer cancel()
+	if err := e.views.WaitFor(ctx, position); err != nil {
+		if errors.Is(err, events.ErrBehind) {
+			return fmt.Errorf("wait for views: %w", err)
+		}
+		return fmt.Errorf("wait for views: %w: %w", events.ErrBehind, err)
+	}
+	return nil
+}
+
+// catchUp waits until the views have all that the log had acknowledged when it
+// was called, and returns up to where.
+func (e *Eraser) catchUp(ctx context.Context) (uint64, error) {
+	state, err := e.log.State(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read state of the log: %w", err)
+	}
+	return state.Last, e.wait(ctx, state.Last)
+}
+
+// snapshot calls do with the views as they stand.
+func (e *Eraser) snapshot(ctx context.Context, do func(Snapshot) error) error {
+	snap, err := e.views.Snapshot(ctx)
+	if err != nil {
+		return fmt.Errorf("open snapshot: %w", err)
+	}
+	return errors.Join(do(snap), snap.Close())
+}

@@ -1,0 +1,28 @@
+package tombstones
+
+// Level is how far an erasure has come.
+type Level string
+
+// The levels, in the order in which they are reached.
+const (
+	// LevelDenied: the tombstone is in the log and no serving view shows the
+	// value.
+	LevelDenied Level = "denied"
+	// LevelShredded: the keys are destroyed.
+	LevelShredded Level = "shredded"
+)
+
+// Erasure is the answer to a forget.
+type Erasure struct {
+	// ErasureID names the erasure; it stands in its tombstones. A record that
+	// had been forgotten before answers with the erasure it was forgotten by.
+	ErasureID string `json:"erasure_id"`
+	// Matched counts the records that were asked for, derived ones left out.
+	Matched int `json:"matched"`
+	// Position is that of the last tombstone, 0 if nothing was written.
+	Position uint64 `json:"position"`
+	// Level is empty for a dry run.
+	Level Level `json:"level,omitempty"`
+	// IDs are the records that would be forgotten, for a dry run.
+	IDs []string `json:"ids,omitempty"`
+}

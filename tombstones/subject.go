@@ -1,0 +1,118 @@
+package tombstones
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+)
+
+// forgetSubject takes a subject through the saga.
+func (e *Eraser) forgetSubject(ctx context.Context, j *job, name string) (Erasure, error) {
+	sid, err := j.tenant.SubjectID(ctx, nfc(name), false)
+	switch {
+	case errors.Is(err, seal.ErrUnknownSubject) && j.plan == nil:
+		return Erasure{ErasureID: j.erasure, Level: LevelShredded}, nil
+	case errors.Is(err, seal.ErrUnknownSubject):
+	case err != nil:
+		return Erasure{}, fmt.Errorf("find subject: %w", err)
+	}
+	if j.plan != nil {
+		sid = j.plan.Subject // the name may stand for another subject by now
+	}
+	if !j.keyed {
+		// Calls without a key that forget the same subject are one erasure,
+		// whichever process they run in.
+		j.erasure = uuidOf(j.tenant.Hash("erasure", sid))
+	}
+	matched, err := e.count(ctx, j, sid)
+	if err != nil {
+		return Erasure{}, err
+	}
+	if err := j.claim(ctx, e.keys, plan{Matched: matched, Subject: sid}); err != nil {
+		return Erasure{}, err
+	}
+	if j.plan != nil {
+		sid, matched = j.plan.Subject, j.plan.Matched
+	}
+	out := Erasure{Matched: matched}
+	if out.ErasureID, out.Position, err = e.burySubject(ctx, j, sid); err != nil {
+		return Erasure{}, err
+	}
+	if err := e.wait(ctx, out.Position); err != nil {
+		return Erasure{}, err
+	}
+	last, err := e.endSubject(ctx, j, out.ErasureID, sid, name)
+	if err != nil {
+		return Erasure{}, err
+	}
+	out.Level, err = e.settled(ctx, last)
+	return out, err
+}
+
+// count says how many records are kept of a subject, all that were acknowledged
+// before included if the views are not too far behind. It is for the answer
+// only: a lagging view must not keep the tombstone waiting.
+func (e *Eraser) count(ctx context.Context, j *job, sid string) (int, error) {
+	if _, err := e.catchUp(ctx); err != nil && !errors.Is(err, events.ErrBehind) {
+		return 0, err
+	}
+	matched := 0
+	err := e.snapshot(ctx, func(s Snapshot) error {
+		matched = s.Count(j.token, sid)
+		return nil
+	})
+	return matched, err
+}
+
+// burySubject appends the tombstone of a subject, or finds the one that is there.
+func (e *Eraser) burySubject(ctx context.Context, j *job, sid string) (erasure string, position uint64, err error) {
+	agg := events.Aggregate{Tenant: j.token, Kind: events.KindSubject, ID: sid}
+	for range maxTries {
+		last, err := e.log.Last(ctx, agg)
+		if err != nil && !errors.Is(err, events.ErrNoCommits) {
+			return "", 0, fmt.Errorf("read subject: %w", err)
+		}
+		for _, ev := range last.Events {
+			if f, ok := ev.(events.SubjectForgotten); ok {
+				return f.Erasure, last.Position, nil
+			}
+		}
+		c := e.commit(j, agg, last.Position, []events.Event{events.SubjectForgotten{Erasure: j.erasure}})
+		ack, err := e.log.Append(ctx, c, events.Expect(last.Position))
+		if errors.Is(err, events.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return "", 0, fmt.Errorf("append tombstone: %w", err)
+		}
+		return j.erasure, ack.Position, nil
+	}
+	return "", 0, fmt.Errorf("append tombstone: %w", events.ErrConflict)
+}
+
+// endSubject does what follows the folded tombstone: cascade, name, keys. The
+// name goes before the keys, because with the keys there it can still be found
+// out which name it was, should this be cut off.
+func (e *Eraser) endSubject(ctx context.Context, j *job, erasure, sid, name string) (uint64, error) {
+	gone := newForgotten()
+	gone.subjects[sid] = true
+	last, derived, err := e.cascade(ctx, j, erasure, gone)
+	if err != nil {
+		return 0, err
+	}
+	if err := e.shred(ctx, j.token, derived); err != nil {
+		return 0, err
+	}
+	if name != "" {
+		if err := j.tenant.DropSubject(ctx, sid, j.tenant.SubjectHash(name)); err != nil {
+			return 0, fmt.Errorf("drop name: %w", err)
+		}
+	}
+	if err := e.keys.DestroySubject(ctx, j.token, sid); err != nil {
+		return 0, fmt.Errorf("destroy keys: %w", err)
+	}
+	return last, e.shred(ctx, j.token, []string{sid})
+}

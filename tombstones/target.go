@@ -1,0 +1,256 @@
+package tombstones
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+)
+
+// target is a record that is to be forgotten.
+type target struct {
+	Record
+
+	// erasure and position are those of the tombstone, once there is one.
+	erasure  string
+	position uint64
+}
+
+// note is what stands beside a record's key, as the commands write it.
+type note struct {
+	Kind      events.Kind `json:"kind"`
+	Aggregate string      `json:"aggregate"`
+}
+
+// find finds a record by its id alone: by its key row, which is there before the
+// record is, or, when that is gone, by its tombstone.
+func (e *Eraser) find(ctx context.Context, j *job, id string) (target, error) {
+	rec, err := e.keys.Record(ctx, j.token, id)
+	if errors.Is(err, seal.ErrKeyDestroyed) {
+		return e.findTombstone(ctx, j, id)
+	}
+	if err != nil {
+		return target{}, fmt.Errorf("find record: %w", err)
+	}
+	var n note
+	if err := json.Unmarshal(rec.Note(), &n); err != nil {
+		return target{}, fmt.Errorf("find record: %w", events.ErrCorrupt)
+	}
+	if n.Kind != events.KindEpisode && n.Kind != events.KindFact {
+		return target{}, events.ErrNotFound // a trace, or a key of a command
+	}
+	return target{Record: Record{Kind: n.Kind, ID: id, Aggregate: n.Aggregate, Subject: rec.Scope().Subject}}, nil
+}
+
+// findTombstone finds a record that was forgotten: an episode by the log, a fact
+// by the views, which know its slot.
+func (e *Eraser) findTombstone(ctx context.Context, j *job, id string) (target, error) {
+	agg := events.Aggregate{Tenant: j.token, Kind: events.KindEpisode, ID: id}
+	last, err := e.log.Last(ctx, agg)
+	switch {
+	case err == nil:
+		return e.episodeWithoutKey(ctx, j, id, last)
+	case !errors.Is(err, events.ErrNoCommits):
+		return target{}, fmt.Errorf("read tombstone: %w", err)
+	}
+	t := target{}
+	err = e.snapshot(ctx, func(s Snapshot) error {
+		f, err := s.Fact(j.token, id)
+		t.Record = f.Record
+		return err //nolint:wrapcheck // The caller wraps it.
+	})
+	if errors.Is(err, events.ErrNotFound) {
+		return target{}, events.ErrNotFound
+	}
+	if err != nil {
+		return target{}, fmt.Errorf("read tombstone: %w", err)
+	}
+	return t, nil
+}
+
+// episodeWithoutKey tells the tombstone of an episode from that of its subject.
+func (e *Eraser) episodeWithoutKey(ctx context.Context, j *job, id string, last events.Recorded) (target, error) {
+	t := target{Record: Record{Kind: events.KindEpisode, ID: id, Aggregate: id}}
+	for _, ev := range last.Events {
+		switch ev := ev.(type) {
+		case events.EpisodeForgotten:
+			t.Subject = ev.Subject
+			return t, nil
+		case events.EpisodeCaptured:
+			t.Subject = ev.Subject
+		default:
+		}
+	}
+	erasure, position, err := e.subjectTombstone(ctx, j.token, t.Subject)
+	if err != nil {
+		return target{}, err
+	}
+	t.erasure, t.position = erasure, position
+	return t, nil
+}
+
+// subjectTombstone returns the erasure of a forgotten subject and where its
+// tombstone is, or zero.
+func (e *Eraser) subjectTombstone(ctx context.Context, token, sid string) (erasure string, position uint64, err error) {
+	if sid == "" {
+		return "", 0, nil
+	}
+	last, err := e.log.Last(ctx, events.Aggregate{Tenant: token, Kind: events.KindSubject, ID: sid})
+	if errors.Is(err, events.ErrNoCommits) {
+		return "", 0, nil
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("read subject: %w", err)
+	}
+	for _, ev := range last.Events {
+		if f, ok := ev.(events.SubjectForgotten); ok {
+			return f.Erasure, last.Position, nil
+		}
+	}
+	return "", 0, nil
+}
+
+// targets finds what a request names. A repetition also finds what its first
+// call has already forgotten.
+func (e *Eraser) targets(ctx context.Context, j *job, req *ForgetRequest) ([]target, error) {
+	if req.IDs != nil {
+		return e.byID(ctx, j, req.IDs)
+	}
+	if j.tenant == nil {
+		return nil, nil
+	}
+	match, ok, err := e.match(ctx, j, req)
+	if err != nil {
+		return nil, err
+	}
+	if j.upTo, err = e.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	if j.plan != nil {
+		j.upTo = j.plan.UpTo
+	}
+	var found []target
+	err = e.snapshot(ctx, func(s Snapshot) error {
+		if j.plan != nil {
+			if found, err = e.own(s, j); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			return nil
+		}
+		records, err := s.Match(ctx, j.token, match)
+		if err != nil {
+			return fmt.Errorf("match records: %w", err)
+		}
+		for _, r := range records {
+			if r.Position <= j.upTo {
+				found = append(found, target{Record: r})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return distinct(found), nil
+}
+
+// byID finds all records or none.
+func (e *Eraser) byID(ctx context.Context, j *job, ids []string) ([]target, error) {
+	if j.tenant == nil {
+		return nil, events.ErrNotFound
+	}
+	list := make([]target, 0, len(ids))
+	for _, id := range ids {
+		canonical, ok := canonicalID(id)
+		if !ok {
+			return nil, events.ErrNotFound
+		}
+		t, err := e.find(ctx, j, canonical)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return distinct(list), nil
+}
+
+// own returns what has a tombstone of this very erasure.
+func (e *Eraser) own(s Snapshot, j *job) ([]target, error) {
+	var list []target
+	for t, err := range tombstones(s, j.token) {
+		if err != nil {
+			return nil, err
+		}
+		if t.Erasure != j.erasure || t.Kind == events.KindSubject {
+			continue
+		}
+		r := Record{Kind: t.Kind, ID: t.ID, Aggregate: t.ID, Subject: t.Subject}
+		if t.Kind == events.KindFact {
+			f, err := s.Fact(j.token, t.ID)
+			if err != nil {
+				return nil, fmt.Errorf("read tombstone: %w", err)
+			}
+			r = f.Record
+		}
+		list = append(list, target{Record: r})
+	}
+	return list, nil
+}
+
+// match turns names into tokens; ok is false if nothing can match.
+func (e *Eraser) match(ctx context.Context, j *job, req *ForgetRequest) (Match, bool, error) {
+	if req.Source != nil {
+		return Match{Source: hash(j.tenant, "source", req.Source.Kind+"\x00"+req.Source.Ref)}, true, nil
+	}
+	f := req.Filter
+	m := Match{
+		Session:    hash(j.tenant, "session", f.Session),
+		Categories: hashes(j.tenant, "category", f.Categories),
+		Entities:   hashes(j.tenant, "entity", f.Entities),
+	}
+	if f.Occurred != nil && f.Occurred.From != nil {
+		m.From = &f.Occurred.From.Time
+	}
+	if f.Occurred != nil && f.Occurred.To != nil {
+		m.To = &f.Occurred.To.Time
+	}
+	var err error
+	if m.Kinds, err = f.kinds(); err != nil {
+		return Match{}, false, err
+	}
+	for key, value := range f.Metadata {
+		v := value.Clone()
+		if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
+			return Match{}, false, malformed("filter.metadata", "bad_type", "must be JSON")
+		}
+		m.Labels = append(m.Labels, hash(j.tenant, "label", key+"\x00"+string(v)))
+	}
+	if f.Subject == "" {
+		return m, true, nil
+	}
+	m.Subject, err = j.tenant.SubjectID(ctx, nfc(f.Subject), false)
+	if errors.Is(err, seal.ErrUnknownSubject) {
+		return Match{}, false, nil
+	}
+	if err != nil {
+		return Match{}, false, fmt.Errorf("find subject: %w", err)
+	}
+	return m, true, nil
+}
+
+// distinct sorts by kind, aggregate and id, and leaves out repetitions.
+func distinct(list []target) []target {
+	slices.SortFunc(list, func(a, b target) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Aggregate, b.Aggregate), cmp.Compare(a.ID, b.ID))
+	})
+	return slices.CompactFunc(list, func(a, b target) bool { return a.Kind == b.Kind && a.ID == b.ID })
+}

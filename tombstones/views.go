@@ -1,0 +1,75 @@
+package tombstones
+
+import (
+	"context"
+	"time"
+
+	"github.com/annals-memory/annals/events"
+)
+
+// Views is what the saga asks of the serving views.
+type Views interface {
+	// WaitFor returns when every serving view has folded the position; the
+	// error matches events.ErrBehind if the context ends first.
+	WaitFor(ctx context.Context, position uint64) error
+	// Snapshot returns the views as they stand. It must be closed.
+	Snapshot(ctx context.Context) (Snapshot, error)
+}
+
+// Snapshot is one state of the views.
+type Snapshot interface {
+	// Fact finds a fact or candidate, its tombstone too, or events.ErrNotFound.
+	Fact(tenant, id string) (Fact, error)
+	// Slots returns the slots that hold facts taken from an episode, or from any
+	// episode of a subject if the episode is empty.
+	Slots(tenant, episode, subject string) ([]string, error)
+	// Match returns every record that passes, in no particular order.
+	Match(ctx context.Context, tenant string, m Match) ([]Record, error)
+	// Count returns how many records are kept of a subject.
+	Count(tenant, subject string) int
+	// Tombstones returns one page of a tenant's tombstones and the cursor of
+	// the next.
+	Tombstones(tenant, after string, limit int) (page []Tombstone, next string, err error)
+	Close() error
+}
+
+// Record names one record, where its events are, and when it was recorded.
+type Record struct {
+	Kind events.Kind
+	ID   string
+	// Aggregate is the id of the aggregate: the episode's own, the fact's slot.
+	Aggregate string
+	Subject   string
+	// Position is that of the commit that made it.
+	Position uint64
+}
+
+// Fact is what the saga needs to know of a fact.
+type Fact struct {
+	Record
+
+	Forgotten bool
+	Erasure   string
+}
+
+// Tombstone is what is left of a forgotten subject, episode or fact.
+type Tombstone struct {
+	Kind     events.Kind
+	ID       string
+	Subject  string
+	Erasure  string
+	Position uint64
+}
+
+// Match says which records are wanted, by tokens; what is empty is no condition.
+type Match struct {
+	Subject, Session             string
+	Categories, Entities, Labels []string
+	// Source is that of episodes; facts have none and do not match.
+	Source string
+	// From (included) and To (excluded) bound when an episode happened and when
+	// a fact was observed.
+	From, To *time.Time
+	// Kinds are of KindEpisode and KindFact; none is both.
+	Kinds []events.Kind
+}
