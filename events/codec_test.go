@@ -262,6 +262,33 @@ func TestEncodeErrorsHoldNoText(t *testing.T) {
 	}
 }
 
+// TestTimesAreUTC holds what equality of times hangs on: == compares zones too.
+func TestTimesAreUTC(t *testing.T) {
+	t.Parallel()
+	berlin := time.FixedZone("", 3_600)
+	c := eventstest.Episode("episode-a")
+	want, err := events.Encode(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Time = c.Time.In(berlin)
+	m, err := events.Encode(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Header.Time != want.Header.Time {
+		t.Errorf("the header says %v, want %v", m.Header.Time, want.Header.Time)
+	}
+	m.Header.Time, m.RecordedAt = m.Header.Time.In(berlin), eventstest.Day(1).In(berlin)
+	got, err := events.Decode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Time != eventstest.Epoch() || got.RecordedAt != eventstest.Day(1) {
+		t.Errorf("decoded as of %v and %v", got.Time, got.RecordedAt)
+	}
+}
+
 func TestMicro(t *testing.T) {
 	t.Parallel()
 	berlin := time.FixedZone("", 3_600)

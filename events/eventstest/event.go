@@ -72,7 +72,7 @@ func FactEventOf(t *rapid.T, typ, fact string) events.Event {
 	case events.TypeFactRetracted:
 		return events.FactRetracted{Fact: fact, Valid: Intervals(t, "valid"), Content: content(t)}
 	case events.TypeFactSourceLost:
-		return events.FactSourceLost{Fact: fact, Source: Token(t, "source"), Erasure: Token(t, "erasure")}
+		return events.FactSourceLost{Fact: fact, Source: episode(t, "source"), Erasure: Token(t, "erasure")}
 	case events.TypeFactForgotten:
 		return events.FactForgotten{Fact: fact, Subject: Token(t, "subject"), Erasure: Token(t, "erasure")}
 	}
