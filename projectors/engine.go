@@ -1,0 +1,274 @@
+package projectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// A folder is the fold of one projection over one generation. It is used by one goroutine at a time.
+type folder interface {
+	// fold folds one commit. An error that is a *parkError must be returned before the first write of the commit; any
+	// other is fatal and the folder is not used again.
+	fold(ctx context.Context, it *item) error
+	// flush writes what the folder has held back, before a batch is applied.
+	flush(b *pebble.Batch) error
+	// applied is called after a batch was applied.
+	applied()
+	// stamps tells the positions and times of record of messages that are about to be passed.
+	stamps(list []stamp)
+}
+
+// parkError says that a commit cannot be folded. Cause is a stable code.
+type parkError struct{ cause string }
+
+func (e *parkError) Error() string { return "commit cannot be folded: " + e.cause }
+
+func park(cause string) error { return &parkError{cause: cause} }
+
+// The causes of parking.
+const (
+	causeUnknownType = "unknown_type"
+	causeCorrupt     = "corrupt"
+	causeMisplaced   = "misplaced"
+	causeBadToken    = "bad_token"
+	causeTampered    = "tampered"
+	causeBadContent  = "bad_content"
+	causeBadVector   = "bad_vector"
+	causeForeign     = "foreign_subject"
+	causeBehind      = "behind"
+)
+
+// engine folds commits into one generation and keeps the batch that is not yet applied.
+type engine struct {
+	spec   *spec
+	db     *pebble.DB
+	b      *pebble.Batch
+	state  viewState
+	tombs  *tombs
+	folder folder
+	// settle asks for the batch to be applied when the commit at hand is folded: what it wrote will be read.
+	settle bool
+	// publish is told the state after each batch that was applied.
+	publish func(viewState)
+}
+
+func newEngine(s *spec, db *pebble.DB, publish func(viewState)) (*engine, error) {
+	state, err := readState(db)
+	if err != nil {
+		return nil, err
+	}
+	t, err := loadTombs(db)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{spec: s, db: db, b: db.NewBatch(), state: state, tombs: t, publish: publish}
+	if e.folder, err = s.folder(e); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// begin marks an empty view as one of this log.
+func (e *engine) begin(identity string) error {
+	e.state = viewState{format: e.spec.format, identity: identity}
+	return e.commit()
+}
+
+// apply folds one chunk and moves the position to its end.
+func (e *engine) apply(ctx context.Context, c *chunk) error {
+	if c.last.position <= e.state.position {
+		return nil
+	}
+	e.folder.stamps(c.stamps)
+	for i := range c.items {
+		it := &c.items[i]
+		if it.position <= e.state.position {
+			continue
+		}
+		if err := e.step(ctx, it); err != nil {
+			return err
+		}
+		e.state.position, e.state.commit = it.position, it.commit
+		if e.settle {
+			if err := e.commit(); err != nil {
+				return err
+			}
+		}
+	}
+	e.state.position, e.state.commit = c.last.position, c.last.commit
+	return e.commit()
+}
+
+// step folds or parks one commit.
+func (e *engine) step(ctx context.Context, it *item) error {
+	behind, err := e.behind(it)
+	if err != nil {
+		return err
+	}
+	if behind {
+		return e.park(it, causeBehind)
+	}
+	if err := e.try(ctx, it); err != nil {
+		if p := (*parkError)(nil); errors.As(err, &p) {
+			return e.park(it, p.cause)
+		}
+		return err
+	}
+	return nil
+}
+
+func (e *engine) try(ctx context.Context, it *item) error {
+	if it.err != nil {
+		return it.err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("fold: %w", err)
+	}
+	return e.folder.fold(ctx, it)
+}
+
+// commit applies the batch with the state.
+func (e *engine) commit() error {
+	e.settle = false
+	if err := e.folder.flush(e.b); err != nil {
+		return err
+	}
+	if err := e.b.Set(stateKey(), e.state.encode(), nil); err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	if err := e.db.Apply(e.b, pebble.NoSync); err != nil {
+		return fmt.Errorf("apply batch: %w", err)
+	}
+	if err := e.b.Close(); err != nil {
+		return fmt.Errorf("close batch: %w", err)
+	}
+	e.b = e.db.NewBatch()
+	e.folder.applied()
+	if e.publish != nil {
+		e.publish(e.state)
+	}
+	return nil
+}
+
+// set writes a row that is not a record.
+func (e *engine) set(key, value []byte) error {
+	if err := e.b.Set(key, value, nil); err != nil {
+		return fmt.Errorf("write row: %w", err)
+	}
+	return nil
+}
+
+// unset deletes a row that is not a record.
+func (e *engine) unset(key []byte) error {
+	if err := e.b.Delete(key, nil); err != nil {
+		return fmt.Errorf("delete row: %w", err)
+	}
+	return nil
+}
+
+// put writes a record in place of the one whose digest is old, zero if there was none, and returns its digest.
+func (e *engine) put(key, value []byte, old digest) (digest, error) {
+	d := rowDigest(key, value)
+	if old == (digest{}) {
+		e.state.records++
+	} else {
+		e.state.digest.sub(old)
+	}
+	e.state.digest.add(d)
+	return d, e.set(key, value)
+}
+
+// remove deletes a record whose digest is old; zero means that there is none.
+func (e *engine) remove(key []byte, old digest) error {
+	if old == (digest{}) {
+		return nil
+	}
+	e.state.records--
+	e.state.digest.sub(old)
+	return e.unset(key)
+}
+
+// bury writes a tombstone unless there is one. It is read back by the next commit, so the batch settles.
+func (e *engine) bury(k key, value []byte) error {
+	e.settle = true
+	dead, err := e.tombs.has(k)
+	if err != nil || dead {
+		return err
+	}
+	e.tombs.add(k)
+	_, err = e.put(k, value, digest{})
+	return err
+}
+
+// page is the number of rows that one batch removes or looks at, at most, while a commit that reaches many is folded.
+const page = 1_000
+
+// clear removes all rows under a prefix in several batches, each of which leaves the position where it was, so that a
+// crash repeats the commit. Each is told every row before it goes, and may delete what belongs to it.
+func (e *engine) clear(prefix []byte, each func(key, value []byte) error) error {
+	for {
+		if err := e.commit(); err != nil {
+			return err
+		}
+		var first, last []byte
+		n := 0
+		err := scan(e.db, prefix, nil, func(key, value []byte) (bool, error) {
+			if n == 0 {
+				first = append(first, key...)
+			}
+			n++
+			if isRecord(key[0]) {
+				e.state.records--
+				e.state.digest.sub(rowDigest(key, value))
+			}
+			last = append(last[:0], key...)
+			if each != nil {
+				if err := each(key, value); err != nil {
+					return false, err
+				}
+			}
+			return n < page, nil
+		})
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return nil
+		}
+		if err := e.b.DeleteRange(first, append(last, 0), nil); err != nil {
+			return fmt.Errorf("delete rows: %w", err)
+		}
+	}
+}
+
+// visit hands every row under a prefix to each, and applies the batch before each page of them. Each must not add or
+// remove rows under the prefix.
+func (e *engine) visit(prefix []byte, each func(key, value []byte) error) error {
+	type row struct{ key, value []byte }
+	var from []byte
+	for {
+		if err := e.commit(); err != nil {
+			return err
+		}
+		rows := make([]row, 0, page)
+		err := scan(e.db, prefix, from, func(key, value []byte) (bool, error) {
+			rows = append(rows, row{append([]byte(nil), key...), append([]byte(nil), value...)})
+			return len(rows) < page, nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if err := each(r.key, r.value); err != nil {
+				return err
+			}
+		}
+		if len(rows) < page {
+			return nil
+		}
+		from = append(rows[len(rows)-1].key, 0)
+	}
+}

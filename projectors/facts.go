@@ -1,0 +1,72 @@
+package projectors
+
+import (
+	"context"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/annals-memory/annals/events"
+)
+
+// factsSpec is the projection of fact slots. It opens nothing that is sealed.
+func factsSpec() *spec {
+	return &spec{
+		name:     Facts,
+		format:   "facts/1",
+		families: []string{"annals.fact.", "annals.episode.", "annals.subject."},
+		except:   []string{"annals.episode.captured.", "annals.subject.registered."},
+		folder: func(e *engine) (folder, error) {
+			f := &facts{}
+			f.slots = newSlotFold(e, f, true)
+			return f, nil
+		},
+	}
+}
+
+type facts struct{ slots *slotFold }
+
+func (f *facts) fold(ctx context.Context, it *item) error {
+	switch it.rec.Aggregate.Kind {
+	case events.KindFact:
+		return f.slots.fold(ctx, it)
+	case events.KindEpisode, events.KindSubject:
+		return f.slots.foldTombs(ctx, it)
+	case events.KindSource, events.KindProcedure, events.KindTrajectory, events.KindPolicy, events.KindVector,
+		events.KindTrace:
+	}
+	return nil
+}
+
+func (f *facts) flush(*pebble.Batch) error { return nil }
+
+func (f *facts) applied() { f.slots.cache.trim() }
+
+func (f *facts) stamps([]stamp) {}
+
+func (f *facts) check(context.Context, *item, *slotState) error { return nil }
+
+func (f *facts) changed(context.Context, *slotState, *factState, uint64) error { return nil }
+
+func (f *facts) dropped(string, string, string) error { return nil }
+
+func (f *facts) episodeGone(string, string, string) error { return nil }
+
+func (f *facts) subjectGone(string, string) error { return nil }
+
+// foldTombs folds the tombstones of a commit of an episode or a subject.
+func (f *slotFold) foldTombs(ctx context.Context, it *item) error {
+	for _, e := range it.rec.Events {
+		var err error
+		switch e := e.(type) {
+		case events.EpisodeForgotten:
+			err = f.forgetEpisode(ctx, &it.rec, e)
+		case events.SubjectForgotten:
+			err = f.forgetSubject(ctx, &it.rec, e)
+		default:
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package projectors
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// A projection's folder holds one folder for each generation, and a file that names the serving one. The file is replaced
+// by renaming, so that at every instant it names a generation that is there.
+const (
+	currentFile = "CURRENT"
+	currentTemp = "CURRENT.tmp"
+	genPrefix   = "gen-"
+	scratchDir  = "scratch"
+)
+
+// generation is one build of a view. It is closed when its owner and every reader have let go of it.
+type generation struct {
+	num    uint64
+	dir    string
+	fs     vfs.FS
+	db     *pebble.DB
+	failed atomic.Bool
+
+	mu     sync.Mutex
+	refs   int
+	remove bool
+	closed chan struct{}
+	err    error
+}
+
+func openGeneration(fs vfs.FS, dir string, num uint64, cache *pebble.Cache, log *slog.Logger, create bool) (*generation, error) {
+	g := &generation{num: num, dir: dir, fs: fs, refs: 1, closed: make(chan struct{})}
+	db, err := openStore(fs, dir, cache, log, create, func() { g.failed.Store(true) })
+	if err != nil {
+		return nil, err
+	}
+	g.db = db
+	return g, nil
+}
+
+// acquire takes a reference; it fails if the generation is closed already.
+func (g *generation) acquire() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.refs == 0 {
+		return false
+	}
+	g.refs++
+	return true
+}
+
+// release lets go of a reference. The last one closes the store.
+func (g *generation) release() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refs--
+	if g.refs > 0 {
+		return nil
+	}
+	defer close(g.closed)
+	g.err = g.db.Close()
+	if g.err == nil && g.remove {
+		g.err = g.fs.RemoveAll(g.dir)
+	}
+	if g.err != nil {
+		return fmt.Errorf("close generation: %w", g.err)
+	}
+	return nil
+}
+
+// retire gives up the owner's reference, and has the files removed with the last one.
+func (g *generation) retire() error {
+	g.mu.Lock()
+	g.remove = true
+	g.mu.Unlock()
+	return g.release()
+}
+
+func genName(num uint64) string { return fmt.Sprintf("%s%06d", genPrefix, num) }
+
+func genNumber(name string) (uint64, bool) {
+	digits, ok := strings.CutPrefix(name, genPrefix)
+	if !ok {
+		return 0, false
+	}
+	num, err := strconv.ParseUint(digits, 10, 64)
+	return num, err == nil && num > 0 && genName(num) == name
+}
+
+// makeDir makes a folder that is there after a crash.
+func makeDir(fs vfs.FS, dir string) error {
+	if err := fs.MkdirAll(dir, 0o750); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	return syncDir(fs, fs.PathDir(dir))
+}
+
+func syncDir(fs vfs.FS, dir string) (err error) {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return fmt.Errorf("open folder: %w", err)
+	}
+	defer closeInto(d, &err)
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("sync folder: %w", err)
+	}
+	return nil
+}
+
+// readCurrent returns the number of the serving generation, zero if none is named or the name is none.
+func readCurrent(fs vfs.FS, dir string) (num uint64, err error) {
+	file, err := fs.Open(fs.PathJoin(dir, currentFile))
+	if err != nil {
+		if isNotExist(err) {
+			return 0, nil
+		}
+		return 0, fmt.Errorf("open current: %w", err)
+	}
+	defer closeInto(file, &err)
+	b, err := io.ReadAll(io.LimitReader(file, 64))
+	if err != nil {
+		return 0, fmt.Errorf("read current: %w", err)
+	}
+	num, _ = genNumber(strings.TrimSuffix(string(b), "\n"))
+	return num, nil
+}
+
+// writeCurrent names the serving generation, atomically and durably.
+func writeCurrent(fs vfs.FS, dir string, num uint64) error {
+	temp := fs.PathJoin(dir, currentTemp)
+	if err := writeFile(fs, temp, genName(num)+"\n"); err != nil {
+		return err
+	}
+	if err := fs.Rename(temp, fs.PathJoin(dir, currentFile)); err != nil {
+		return fmt.Errorf("rename current: %w", err)
+	}
+	return syncDir(fs, dir)
+}
+
+func writeFile(fs vfs.FS, name, content string) (err error) {
+	file, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return fmt.Errorf("create file: %w", err)
+	}
+	defer closeInto(file, &err)
+	if _, err := file.Write([]byte(content)); err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	if err := file.Sync(); err != nil {
+		return fmt.Errorf("sync file: %w", err)
+	}
+	return nil
+}
+
+// sweep removes what a crash may have left: everything but the serving generation. It returns the highest number seen, so
+// that none is used twice.
+func sweep(fs vfs.FS, dir string, current uint64) (highest uint64, err error) {
+	names, err := fs.List(dir)
+	if err != nil {
+		return 0, fmt.Errorf("list folder: %w", err)
+	}
+	for _, name := range names {
+		num, isGen := genNumber(name)
+		highest = max(highest, num)
+		if (isGen && num != current) || name == scratchDir || name == currentTemp {
+			if err := fs.RemoveAll(fs.PathJoin(dir, name)); err != nil {
+				return 0, fmt.Errorf("remove leftovers: %w", err)
+			}
+		}
+	}
+	return highest, nil
+}
+
+// damaged reports whether a store can only be thrown away: its files are corrupt or not there.
+func damaged(err error) bool {
+	return pebble.IsCorruptionError(err) || errors.Is(err, pebble.ErrDBDoesNotExist) || isNotExist(err) ||
+		errors.Is(err, ErrCorrupt)
+}

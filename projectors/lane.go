@@ -1,0 +1,405 @@
+package projectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/annals-memory/annals/events"
+)
+
+// flushEvery bounds how long what was folded stays in memory only, flushMessages how many messages are read again after a
+// kill.
+const (
+	flushEvery    = 10 * time.Second
+	flushMessages = 500_000
+)
+
+func isNotExist(err error) bool { return errors.Is(err, os.ErrNotExist) }
+
+// lane is one projection with its serving generation.
+type lane struct {
+	spec  *spec
+	cfg   *Config
+	cache *pebble.Cache
+	log   *slog.Logger
+	dir   string
+
+	// folding is held while a chunk is folded, and so while the serving generation is replaced.
+	folding sync.Mutex
+	engine  *engine // nil when it must be made from the store
+	unsaved int     // messages folded since the last flush was asked for
+
+	// busy is held by a replay or a verification.
+	busy sync.Mutex
+
+	// mu guards what readers see.
+	mu      sync.Mutex
+	serving *generation
+	highest uint64
+	state   viewState
+	caught  bool // the last message that was folded had none behind it
+	moved   chan struct{}
+	closed  bool
+}
+
+// openLane finds the serving generation, or begins one if there is none that can be opened.
+func openLane(cfg *Config, s *spec, cache *pebble.Cache) (*lane, error) {
+	l := &lane{
+		spec: s, cfg: cfg, cache: cache, dir: cfg.FS.PathJoin(cfg.Dir, s.name),
+		log: cfg.Logger.With(slog.String("projection", s.name)), moved: make(chan struct{}),
+	}
+	if err := makeDir(cfg.FS, l.dir); err != nil {
+		return nil, err
+	}
+	current, err := readCurrent(cfg.FS, l.dir)
+	if err != nil {
+		return nil, err
+	}
+	if l.highest, err = sweep(cfg.FS, l.dir, current); err != nil {
+		return nil, err
+	}
+	if current != 0 {
+		g, state, err := l.reopen(current)
+		if err == nil {
+			l.serving, l.state = g, state
+			return l, nil
+		}
+		if !damaged(err) {
+			return nil, err
+		}
+		l.log.Error("view is damaged and will be built anew")
+	}
+	return l, l.reset()
+}
+
+func (l *lane) reopen(num uint64) (*generation, viewState, error) {
+	g, err := l.generation(num, false)
+	if err != nil {
+		return nil, viewState{}, err
+	}
+	state, err := readState(g.db)
+	if err != nil {
+		return nil, viewState{}, errors.Join(err, g.release())
+	}
+	return g, state, nil
+}
+
+func (l *lane) generation(num uint64, create bool) (*generation, error) {
+	dir := l.cfg.FS.PathJoin(l.dir, genName(num))
+	if create {
+		if err := makeDir(l.cfg.FS, dir); err != nil {
+			return nil, err
+		}
+	}
+	return openGeneration(l.cfg.FS, dir, num, l.cache, l.log, create)
+}
+
+// reset puts an empty generation in the place of the serving one.
+func (l *lane) reset() error {
+	l.mu.Lock()
+	l.highest++
+	num := l.highest
+	l.mu.Unlock()
+	g, err := l.generation(num, true)
+	if err != nil {
+		return err
+	}
+	return l.swap(g, viewState{})
+}
+
+// swap makes a generation the serving one. Readers of the old one finish on it; then it is removed.
+func (l *lane) swap(g *generation, state viewState) error {
+	if err := writeCurrent(l.cfg.FS, l.dir, g.num); err != nil {
+		return errors.Join(err, g.retire())
+	}
+	l.mu.Lock()
+	old := l.serving
+	l.serving, l.caught = g, false
+	l.announce(state)
+	l.mu.Unlock()
+	if old == nil {
+		return nil
+	}
+	return old.retire()
+}
+
+// announce wakes those who wait for a position. mu is held.
+func (l *lane) announce(state viewState) {
+	l.state = state
+	close(l.moved)
+	l.moved = make(chan struct{})
+}
+
+func (l *lane) publish(state viewState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.announce(state)
+}
+
+func (l *lane) position() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.position
+}
+
+func (l *lane) wait(ctx context.Context, position uint64) error {
+	for {
+		l.mu.Lock()
+		at, moved := l.state.position, l.moved
+		l.mu.Unlock()
+		if at >= position {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w: %w", l.spec.name, events.ErrBehind, ctx.Err())
+		}
+	}
+}
+
+// acquire returns the serving generation with a reference for the caller.
+func (l *lane) acquire() (*generation, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || !l.serving.acquire() {
+		return nil, ErrClosed
+	}
+	return l.serving, nil
+}
+
+// ensure makes the engine ready, after checking that the view was built from this log by this projection. folding is held.
+func (l *lane) ensure(ctx context.Context) error {
+	if l.engine != nil {
+		return nil
+	}
+	log, err := l.cfg.Log.State(ctx)
+	if err != nil {
+		return fmt.Errorf("ask log: %w", err)
+	}
+	l.mu.Lock()
+	g := l.serving
+	l.mu.Unlock()
+	state, err := readState(g.db)
+	if err != nil && !damaged(err) {
+		return err
+	}
+	reason := "view is damaged"
+	if err == nil {
+		if reason, err = l.mismatch(ctx, &state, &log); err != nil {
+			return err
+		}
+	}
+	if reason != "" {
+		l.log.Error("view is discarded and built anew", slog.String("reason", reason),
+			slog.Uint64("position", state.position), slog.Uint64("head", log.Last))
+		if err := l.reset(); err != nil {
+			return err
+		}
+		g = l.serving
+	}
+	e, err := newEngine(l.spec, g.db, l.publish)
+	if err != nil {
+		return err
+	}
+	if e.state.format == "" {
+		if err := e.begin(log.Identity); err != nil {
+			return err
+		}
+	}
+	l.publish(e.state)
+	l.engine = e
+	return nil
+}
+
+// mismatch says why a view cannot be used with the log, "" if it can.
+func (l *lane) mismatch(ctx context.Context, s *viewState, log *events.State) (string, error) {
+	switch {
+	case s.format == "": // never used
+		return "", nil
+	case s.format != l.spec.format:
+		return "another format", nil
+	case s.identity != log.Identity:
+		return "another log", nil
+	case s.position > log.Last:
+		return "log ends before the view", nil
+	case s.position == 0:
+		return "", nil
+	}
+	m, err := l.cfg.Log.MessageAt(ctx, s.position)
+	switch {
+	case errors.Is(err, events.ErrNoCommits): // removed since
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("read message: %w", err)
+	case m.Header.ID != s.commit:
+		return "another commit at the position", nil
+	}
+	return "", nil
+}
+
+// run follows the log until the context ends or something fails.
+func (l *lane) run(ctx context.Context) error {
+	from, err := l.start(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	chunks, done := make(chan chunk, chunksAhead), make(chan error, 1)
+	go func() {
+		defer close(chunks)
+		done <- read(ctx, l.cfg.Log, l.spec, from, 0, chunks)
+	}()
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	err = l.foldAll(ctx, chunks, tick.C)
+	cancel()
+	for range chunks { //nolint:revive // what was read ahead is dropped; the reader ends.
+	}
+	if readErr := <-done; err == nil {
+		err = readErr
+	}
+	return err
+}
+
+func (l *lane) start(ctx context.Context) (uint64, error) {
+	l.folding.Lock()
+	defer l.folding.Unlock()
+	if err := l.ensure(ctx); err != nil {
+		return 0, err
+	}
+	return l.engine.state.position, nil
+}
+
+func (l *lane) foldAll(ctx context.Context, chunks <-chan chunk, tick <-chan time.Time) error {
+	for {
+		select {
+		case c, ok := <-chunks:
+			if !ok {
+				return nil
+			}
+			if err := l.fold(ctx, &c); err != nil {
+				return err
+			}
+		case <-tick:
+			if err := l.save(1); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (l *lane) fold(ctx context.Context, c *chunk) error {
+	l.folding.Lock()
+	defer l.folding.Unlock()
+	if l.engine == nil {
+		return fmt.Errorf("fold: %w", ErrClosed)
+	}
+	before := l.engine.state.parked
+	if err := l.engine.apply(ctx, c); err != nil {
+		// What the engine holds in memory may be ahead of the store.
+		l.engine = nil
+		return err
+	}
+	l.unsaved += c.messages
+	l.report(c, before)
+	if l.unsaved >= flushMessages {
+		return l.saveLocked(flushMessages)
+	}
+	return nil
+}
+
+// report notes whether the view has caught up, and tells the operator what must be looked at.
+func (l *lane) report(c *chunk, parkedBefore uint64) {
+	state := l.engine.state
+	l.mu.Lock()
+	first := !l.caught
+	l.caught = c.pending == 0
+	l.mu.Unlock()
+	if state.parked > parkedBefore {
+		l.log.Error("commits are parked", slog.Uint64("parked", state.parked), slog.Uint64("position", state.position))
+	}
+	if c.pending == 0 && first && state.unopened > 0 {
+		l.log.Error("records cannot be opened and have no tombstone", slog.Uint64("unopened", state.unopened))
+	}
+}
+
+// save asks for what is in memory to be written out if it is at least so many messages.
+func (l *lane) save(atLeast int) error {
+	l.folding.Lock()
+	defer l.folding.Unlock()
+	return l.saveLocked(atLeast)
+}
+
+func (l *lane) saveLocked(atLeast int) error {
+	if l.engine == nil || l.unsaved < atLeast {
+		return nil
+	}
+	l.unsaved = 0
+	if _, err := l.engine.db.AsyncFlush(); err != nil {
+		return fmt.Errorf("flush view: %w", err)
+	}
+	return nil
+}
+
+// retry folds parked commits again.
+func (l *lane) retry(ctx context.Context) (RetryResult, error) {
+	l.folding.Lock()
+	defer l.folding.Unlock()
+	if err := l.ensure(ctx); err != nil {
+		return RetryResult{}, err
+	}
+	res, err := l.engine.retry(ctx, l.cfg.Log)
+	if err != nil {
+		l.engine = nil
+		return res, err
+	}
+	l.unsaved++
+	if err := l.engine.commit(); err != nil {
+		l.engine = nil
+		return res, err
+	}
+	return res, nil
+}
+
+func (l *lane) close() error {
+	l.folding.Lock()
+	defer l.folding.Unlock()
+	l.engine = nil
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	g := l.serving
+	l.mu.Unlock()
+	err := g.db.Flush()
+	if err != nil {
+		err = fmt.Errorf("flush view: %w", err)
+	}
+	return errors.Join(err, g.release())
+}
+
+func (l *lane) status(head uint64, asked bool) Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.state
+	st := Status{
+		Projection: l.spec.name, Node: l.cfg.Node, Generation: l.serving.num, Position: s.position, Head: head,
+		Digest: s.digest.String(), Records: s.records, Parked: s.parked, Unopened: s.unopened, At: l.cfg.Now(),
+	}
+	if head > s.position {
+		st.Lag = head - s.position
+	}
+	st.Healthy = asked && s.parked == 0 && !l.serving.failed.Load() && (s.unopened == 0 || !(l.caught && st.Lag == 0))
+	return st
+}

@@ -1,0 +1,498 @@
+package projectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/projectors/index"
+	"github.com/annals-memory/annals/projectors/index/pebbleindex"
+)
+
+// memoriesSpec is the projection of episodes, and of the search index over them and over facts.
+func memoriesSpec(cfg *Config, ix *pebbleindex.Index) *spec {
+	c := &contents{keys: cfg.Keys, model: cfg.Model}
+	return &spec{
+		name:     Memories,
+		format:   "memories/1 model=" + cfg.Model,
+		families: []string{"annals.fact.", "annals.episode.", "annals.subject.", "annals.vector."},
+		except:   []string{"annals.subject.registered."},
+		clock:    true,
+		prepare:  c.prepare,
+		folder: func(e *engine) (folder, error) {
+			m := &memories{e: e, contents: c, ix: ix, fresh: make(map[string]bool)}
+			m.slots = newSlotFold(e, m, false)
+			return m, m.clock.load(e.db)
+		},
+	}
+}
+
+type memories struct {
+	e        *engine
+	contents *contents
+	ix       *pebbleindex.Index
+	slots    *slotFold
+	clock    clock
+	// writer collects what the batch at hand does to the index, nil if nothing yet.
+	writer *pebbleindex.Writer
+	// fresh are the episodes that the batch at hand adds, by the key of their id.
+	fresh map[string]bool
+	// late are the contents opened by check for the commit at hand, by fact.
+	late map[string]opened
+	at   *item
+	// vectorFresh is set if the batch at hand adds the vector of a fact.
+	vectorFresh bool
+}
+
+func (m *memories) index() *pebbleindex.Writer {
+	if m.writer == nil {
+		m.writer = m.ix.NewWriter(m.e.db)
+	}
+	return m.writer
+}
+
+func (m *memories) flush(b *pebble.Batch) error {
+	if m.writer != nil {
+		if err := m.writer.Flush(b); err != nil {
+			return fmt.Errorf("flush index: %w", err)
+		}
+	}
+	return m.clock.flush(m.e)
+}
+
+func (m *memories) applied() {
+	m.writer = nil
+	m.vectorFresh = false
+	clear(m.fresh)
+	m.slots.cache.trim()
+}
+
+func (m *memories) stamps(list []stamp) { m.clock.add(list) }
+
+func (m *memories) fold(ctx context.Context, it *item) error {
+	m.at = it
+	switch it.rec.Aggregate.Kind {
+	case events.KindFact:
+		return m.slots.fold(ctx, it)
+	case events.KindVector:
+		return m.vectors(it)
+	case events.KindEpisode:
+		if err := m.episode(it); err != nil {
+			return err
+		}
+		return m.slots.foldTombs(ctx, it)
+	case events.KindSubject:
+		return m.slots.foldTombs(ctx, it)
+	case events.KindSource, events.KindProcedure, events.KindTrajectory, events.KindPolicy, events.KindTrace:
+	}
+	return nil
+}
+
+func (m *memories) episode(it *item) error {
+	for i, e := range it.rec.Events {
+		if e, ok := e.(events.EpisodeCaptured); ok {
+			if err := m.capture(it, i, &e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *memories) capture(it *item, event int, e *events.EpisodeCaptured) error {
+	t, id := it.rec.Aggregate.Tenant, it.rec.Aggregate.ID
+	if gone, err := m.e.tombs.gone(t, e.Subject, kindEpisode, id); gone || err != nil {
+		return err
+	}
+	ik := idKey(t, kindEpisode, id)
+	known, err := has(m.e.db, ik)
+	if err != nil || known || m.fresh[string(ik)] {
+		return err
+	}
+	m.fresh[string(ik)] = true
+	row := EpisodeRow{
+		Tenant: t, ID: id, EpisodeCaptured: *e, ContentType: it.types[event], Position: it.position,
+		RecordedAt: it.rec.RecordedAt, Principal: it.rec.Principal,
+	}
+	place := episodePlace{sid: e.Subject, position: it.position}
+	if err := m.e.set(ik, place.encode()); err != nil {
+		return err
+	}
+	if err := m.e.set(newKey(sortEpisodeOrder).part(t).position(it.position), []byte(e.Subject)); err != nil {
+		return err
+	}
+	if _, err := m.e.put(episodeKey(t, e.Subject, it.position), encodeEpisode(&row), digest{}); err != nil {
+		return err
+	}
+	o := &it.opened[event]
+	if o.state != isOpen {
+		return m.unopened(t, e.Subject, kindEpisode, id)
+	}
+	if err := m.index().Put(episodeDoc(&row, o)); err != nil {
+		return fmt.Errorf("index episode: %w", err)
+	}
+	return nil
+}
+
+// episodeDoc is what the search index knows of an episode.
+func episodeDoc(r *EpisodeRow, o *opened) index.Doc {
+	return index.Doc{
+		Tenant: r.Tenant, Subject: r.Subject, ID: r.ID, Kind: index.Episode, Seq: r.Position,
+		Session: r.Session, Category: r.Class, Entities: r.Entities, Labels: episodeLabels(&r.EpisodeCaptured),
+		Trust: uint8(r.Trust), OccurredUS: micros(r.OccurredAt), ObservedUS: micros(r.OccurredAt),
+		ValidToUS: math.MaxInt64, Terms: o.terms, Length: o.length,
+	}
+}
+
+// episodeLabels are the labels with the source among them: a token of its own field, it collides with none.
+func episodeLabels(e *events.EpisodeCaptured) []string {
+	if e.Source == "" {
+		return e.Labels
+	}
+	return append(append(make([]string, 0, len(e.Labels)+1), e.Labels...), e.Source)
+}
+
+// factDoc is what the search index knows of a fact.
+func factDoc(tenant string, f *events.SlotFact, o *opened) index.Doc {
+	from, to := hull(f.Valid)
+	d := index.Doc{
+		Tenant: tenant, Subject: f.Subject, ID: f.Fact, Kind: index.Fact, Seq: f.ProposedAt,
+		Category: f.Category, Scope: f.Scope, Trust: uint8(f.Trust),
+		OccurredUS: micros(f.ObservedAt), ObservedUS: micros(f.ObservedAt),
+		ValidFromUS: from, ValidToUS: to, Terms: o.terms, Length: o.length,
+	}
+	if !f.ExpiresAt.IsZero() {
+		d.ExpiresUS = micros(f.ExpiresAt)
+	}
+	return d
+}
+
+// hull is the least interval that covers all of a fact's.
+func hull(valid []events.Interval) (from, to int64) {
+	if len(valid) == 0 {
+		return 0, 0
+	}
+	from, to = micros(valid[0].From), math.MaxInt64
+	if last := valid[len(valid)-1].To; !last.IsZero() {
+		to = micros(last)
+	}
+	return from, to
+}
+
+// indexed reports whether a fact belongs in the search index: it was promoted, and is or was true at some time.
+func indexed(f *events.SlotFact, masked bool) bool {
+	if masked || len(f.Valid) == 0 {
+		return false
+	}
+	switch f.Status {
+	case events.StatusActive, events.StatusSuperseded, events.StatusRetracted:
+		return true
+	case events.StatusCandidate, events.StatusRejected, events.StatusMerged, events.StatusDeleted:
+	}
+	return false
+}
+
+// check opens what a commit of a slot may bring into the index and what was not opened ahead: facts that were proposed by
+// an earlier commit.
+func (m *memories) check(ctx context.Context, it *item, s *slotState) error {
+	m.late = nil
+	for _, e := range it.rec.Events {
+		switch e.(type) {
+		case events.FactPromoted, events.FactCorroborated, events.FactSuperseded, events.FactRetracted:
+		default:
+			continue
+		}
+		fs := s.find(factOf(e))
+		if fs == nil || fs.inIndex {
+			continue
+		}
+		o, err := m.contents.openFact(ctx, s.key.tenant, &fs.fact.FactProposed)
+		if err != nil {
+			return err
+		}
+		if m.late == nil {
+			m.late = make(map[string]opened)
+		}
+		m.late[fs.fact.Fact] = o
+	}
+	if len(m.late) > 0 && m.vectorFresh {
+		return m.e.commit() // the vectors are read from the store
+	}
+	return nil
+}
+
+// content is what was opened for a fact of the commit at hand.
+func (m *memories) content(fact string) (opened, bool) {
+	if o, ok := m.late[fact]; ok {
+		return o, true
+	}
+	for i, e := range m.at.rec.Events {
+		if p, ok := e.(events.FactProposed); ok && p.Fact == fact && i < len(m.at.opened) {
+			return m.at.opened[i], true
+		}
+	}
+	return opened{}, false
+}
+
+func (m *memories) changed(ctx context.Context, s *slotState, fs *factState, position uint64) error {
+	t, f := s.key.tenant, fs.fact
+	was := fs.inIndex
+	fs.inIndex = indexed(f, fs.masked)
+	if !fs.inIndex {
+		if was {
+			if err := m.index().Remove(t, s.sid, f.Fact); err != nil {
+				return fmt.Errorf("index fact: %w", err)
+			}
+		}
+		if fs.masked {
+			return m.reopened(t, s.sid, kindFact, f.Fact)
+		}
+		return nil
+	}
+	o, ok := m.content(f.Fact)
+	if !ok || o.state == notOpened {
+		from, to := hull(f.Valid)
+		u := index.Update{
+			Tenant: t, Subject: s.sid, ID: f.Fact, Seq: position, ValidFromUS: &from, ValidToUS: &to,
+		}
+		if err := m.index().Update(u); err != nil {
+			return fmt.Errorf("index fact: %w", err)
+		}
+		return nil
+	}
+	if o.state == keyGone {
+		return m.unopened(t, s.sid, kindFact, f.Fact)
+	}
+	if err := m.index().Put(factDoc(t, f, &o)); err != nil {
+		return fmt.Errorf("index fact: %w", err)
+	}
+	return m.lateVectors(ctx, t, s.sid, f.Fact)
+}
+
+func (m *memories) dropped(tenant, sid, fact string) error {
+	if err := m.index().Remove(tenant, sid, fact); err != nil {
+		return fmt.Errorf("index fact: %w", err)
+	}
+	if err := m.reopened(tenant, sid, kindFact, fact); err != nil {
+		return err
+	}
+	return scan(m.e.db, newKey(sortFactVector).part(tenant).part(sid).part(fact), nil, func(k, _ []byte) (bool, error) {
+		return true, m.e.unset(k)
+	})
+}
+
+func (m *memories) episodeGone(tenant, sid, id string) error {
+	// The rows are read from the store; the batch was applied.
+	ik := idKey(tenant, kindEpisode, id)
+	var place episodePlace
+	found, err := get(m.e.db, ik, func(value []byte) error {
+		p, err := decodeEpisodePlace(value)
+		place = p
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if found && !place.dead {
+		k := episodeKey(tenant, place.sid, place.position)
+		var old digest
+		if _, err := get(m.e.db, k, func(value []byte) error { old = rowDigest(k, value); return nil }); err != nil {
+			return err
+		}
+		if err := m.e.remove(k, old); err != nil {
+			return err
+		}
+		if err := m.e.unset(newKey(sortEpisodeOrder).part(tenant).position(place.position)); err != nil {
+			return err
+		}
+	}
+	if err := m.e.set(ik, episodePlace{sid: sid, dead: true}.encode()); err != nil {
+		return err
+	}
+	if err := m.index().Remove(tenant, sid, id); err != nil {
+		return fmt.Errorf("index episode: %w", err)
+	}
+	return m.reopened(tenant, sid, kindEpisode, id)
+}
+
+func (m *memories) subjectGone(tenant, sid string) error {
+	prefix := newKey(sortEpisode).part(tenant).part(sid)
+	err := m.e.clear(prefix, func(k, value []byte) error {
+		position, _, ok := cutPosition(k[len(prefix):])
+		if !ok {
+			return errRow(sortEpisode)
+		}
+		row, err := decodeEpisode(value)
+		if err != nil {
+			return err
+		}
+		if err := m.e.unset(newKey(sortEpisodeOrder).part(tenant).position(position)); err != nil {
+			return err
+		}
+		return m.e.unset(idKey(tenant, kindEpisode, row.ID))
+	})
+	if err != nil {
+		return err
+	}
+	if err := m.e.clear(newKey(sortFactVector).part(tenant).part(sid), nil); err != nil {
+		return err
+	}
+	err = m.e.clear(newKey(sortUnopened).part(tenant).part(sid), func([]byte, []byte) error {
+		m.e.state.unopened--
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for more := true; more; {
+		if err := m.e.commit(); err != nil {
+			return err
+		}
+		if more, err = m.index().RemoveSubject(tenant, sid); err != nil {
+			return fmt.Errorf("remove subject from index: %w", err)
+		}
+	}
+	return m.e.commit()
+}
+
+// vectors folds the embeddings in a commit.
+func (m *memories) vectors(it *item) error {
+	t := it.rec.Aggregate.Tenant
+	for i, e := range it.rec.Events {
+		if v, ok := e.(events.VectorEmbedded); ok && it.opened[i].state == isOpen && len(it.opened[i].vector) != v.Dim {
+			return park(causeBadVector)
+		}
+	}
+	for i, e := range it.rec.Events {
+		v, ok := e.(events.VectorEmbedded)
+		if !ok || (m.contents.model != "" && m.contents.model != v.Model) {
+			continue
+		}
+		kind := kindEpisode
+		if v.Of == events.KindFact {
+			kind = kindFact
+		}
+		gone, err := m.e.tombs.gone(t, v.Subject, kind, v.Record)
+		if err != nil {
+			return err
+		}
+		if gone {
+			continue
+		}
+		if err := m.vector(it, i, &v, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *memories) vector(it *item, event int, v *events.VectorEmbedded, kind byte) error {
+	t, o := it.rec.Aggregate.Tenant, &it.opened[event]
+	if o.state != isOpen {
+		return m.unopened(t, v.Subject, kind, v.Record)
+	}
+	err := m.index().SetVector(index.Vector{
+		Tenant: t, Subject: v.Subject, ID: v.Record, Model: v.Model, Seq: it.position, Values: o.vector,
+	})
+	if errors.Is(err, index.ErrVectorDim) {
+		return park(causeBadVector)
+	}
+	if err != nil {
+		return fmt.Errorf("index vector: %w", err)
+	}
+	if kind != kindFact {
+		return nil
+	}
+	// The fact may come into the index later than its vector.
+	m.vectorFresh = true
+	var enc encoder
+	enc.uint(it.position)
+	enc.string(v.Class)
+	enc.string(it.types[event])
+	enc.bytes(v.Content)
+	return m.e.set(newKey(sortFactVector).part(t).part(v.Subject).part(v.Record).part(v.Model), enc.b)
+}
+
+// lateVectors gives a fact that has just come into the index the vectors that came before.
+func (m *memories) lateVectors(ctx context.Context, tenant, sid, fact string) error {
+	prefix := newKey(sortFactVector).part(tenant).part(sid).part(fact)
+	var found []index.Vector
+	var sealed []seal.Item
+	err := scan(m.e.db, prefix, nil, func(k, value []byte) (bool, error) {
+		model, _, ok := cutPart(k[len(prefix):])
+		if !ok {
+			return false, errRow(sortFactVector)
+		}
+		d := decoder{b: value}
+		v := index.Vector{Tenant: tenant, Subject: sid, ID: fact, Model: model, Seq: d.uint()}
+		e := events.VectorEmbedded{Record: fact, Subject: sid, Class: d.string(), Model: model}
+		typ := d.string()
+		e.Content = d.bytes()
+		if err := d.err(); err != nil {
+			return false, err
+		}
+		found, sealed = append(found, v), append(sealed, vectorItem(tenant, typ, &e))
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		o, err := m.contents.openVector(ctx, sealed[i])
+		if p := (*parkError)(nil); errors.As(err, &p) || (err == nil && o.state != isOpen) {
+			// It could be opened when it came, so what is stored is damaged or its key has gone since.
+			if err := m.unopened(tenant, sid, kindFact, fact); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		found[i].Values = o.vector
+		err = m.index().SetVector(found[i])
+		if errors.Is(err, index.ErrVectorDim) {
+			err = m.unopened(tenant, sid, kindFact, fact)
+		}
+		if err != nil {
+			return fmt.Errorf("index vector: %w", err)
+		}
+	}
+	return nil
+}
+
+func unopenedKey(tenant, sid string, kind byte, id string) key {
+	return newKey(sortUnopened).part(tenant).part(sid).byte(kind).part(id)
+}
+
+// unopened marks a record whose key is gone though it has no tombstone yet.
+func (m *memories) unopened(tenant, sid string, kind byte, id string) error {
+	m.e.settle = true
+	k := unopenedKey(tenant, sid, kind, id)
+	marked, err := has(m.e.db, k)
+	if err != nil || marked {
+		return err
+	}
+	m.e.state.unopened++
+	return m.e.set(k, nil)
+}
+
+// reopened removes the mark.
+func (m *memories) reopened(tenant, sid string, kind byte, id string) error {
+	if m.e.state.unopened == 0 {
+		return nil
+	}
+	m.e.settle = true
+	k := unopenedKey(tenant, sid, kind, id)
+	marked, err := has(m.e.db, k)
+	if err != nil || !marked {
+		return err
+	}
+	m.e.state.unopened--
+	return m.e.unset(k)
+}

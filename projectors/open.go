@@ -1,0 +1,247 @@
+package projectors
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/projectors/index"
+)
+
+// opened is what one event's sealed content came to.
+type opened struct {
+	state  openState
+	terms  []index.Term
+	length uint32
+	vector []float32
+}
+
+type openState uint8
+
+const (
+	notOpened openState = iota
+	isOpen
+	keyGone // the key is destroyed
+)
+
+// contents opens sealed contents for the memories, in bulk, and keeps nothing of them but keyed hashes and vectors.
+type contents struct {
+	keys  *seal.Keyring
+	model string
+}
+
+// request is one content to open, and where the answer goes.
+type request struct {
+	item, event int
+	sealed      seal.Item
+	finish      func(c *contents, plain, termKey []byte) (opened, error)
+}
+
+// prepare opens what the fold will need of each commit. A content that is damaged parks its commit; one whose key is gone
+// is marked; that the rows of keys cannot be read is fatal.
+func (c *contents) prepare(ctx context.Context, items []item) error {
+	var requests []request
+	for i := range items {
+		if items[i].err != nil {
+			continue
+		}
+		items[i].opened = make([]opened, len(items[i].rec.Events))
+		requests = c.requests(requests, i, &items[i])
+	}
+	if len(requests) == 0 {
+		return nil
+	}
+	sealed := make([]seal.Item, len(requests))
+	for i := range requests {
+		sealed[i] = requests[i].sealed
+	}
+	termKeys := make(map[string][]byte)
+	for i, res := range c.keys.OpenMany(ctx, sealed) {
+		it := &items[requests[i].item]
+		if it.err != nil {
+			continue
+		}
+		o, err := c.finish(ctx, &requests[i], res, termKeys)
+		if p := (*parkError)(nil); errors.As(err, &p) {
+			it.err = p
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		it.opened[requests[i].event] = o
+	}
+	return nil
+}
+
+func (c *contents) requests(list []request, i int, it *item) []request {
+	for j, e := range it.rec.Events {
+		switch e := e.(type) {
+		case events.EpisodeCaptured:
+			list = append(list, request{item: i, event: j, finish: finishEpisode, sealed: episodeItem(it, j, &e)})
+		case events.FactProposed:
+			if promotes(it.rec.Events, e.Fact) {
+				list = append(list, request{
+					item: i, event: j, finish: finishFact,
+					sealed: factItem(it.rec.Aggregate.Tenant, it.types[j], &e),
+				})
+			}
+		case events.VectorEmbedded:
+			if c.model == "" || c.model == e.Model {
+				list = append(list, request{
+					item: i, event: j, finish: finishVector,
+					sealed: vectorItem(it.rec.Aggregate.Tenant, it.types[j], &e),
+				})
+			}
+		default:
+		}
+	}
+	return list
+}
+
+func promotes(list []events.Event, fact string) bool {
+	for _, e := range list {
+		if p, ok := e.(events.FactPromoted); ok && p.Fact == fact {
+			return true
+		}
+	}
+	return false
+}
+
+func episodeItem(it *item, event int, e *events.EpisodeCaptured) seal.Item {
+	return seal.Item{
+		Scope: seal.Scope{Tenant: it.rec.Aggregate.Tenant, Subject: e.Subject, Class: e.Class},
+		Label: seal.Label{
+			Aggregate: string(events.KindEpisode), Record: it.rec.Aggregate.ID, EventType: it.types[event],
+		},
+		Sealed: e.Content,
+	}
+}
+
+func factItem(tenant, typ string, e *events.FactProposed) seal.Item {
+	return seal.Item{
+		Scope:  seal.Scope{Tenant: tenant, Subject: e.Subject, Class: e.Class},
+		Label:  seal.Label{Aggregate: string(events.KindFact), Record: e.Fact, EventType: typ},
+		Sealed: e.Content,
+	}
+}
+
+func vectorItem(tenant, typ string, e *events.VectorEmbedded) seal.Item {
+	return seal.Item{
+		Scope:  seal.Scope{Tenant: tenant, Subject: e.Subject, Class: e.Class},
+		Label:  seal.Label{Aggregate: string(events.KindVector), Record: e.Record, EventType: typ},
+		Sealed: e.Content,
+	}
+}
+
+// finish turns an answer into what the fold needs.
+func (c *contents) finish(ctx context.Context, q *request, res seal.Result, termKeys map[string][]byte) (opened, error) {
+	switch {
+	case errors.Is(res.Err, seal.ErrKeyDestroyed):
+		return opened{state: keyGone}, nil
+	case errors.Is(res.Err, seal.ErrTampered):
+		return opened{}, park(causeTampered)
+	case errors.Is(res.Err, seal.ErrBadToken):
+		return opened{}, park(causeBadToken)
+	case res.Err != nil:
+		return opened{}, fmt.Errorf("open content: %w", res.Err)
+	}
+	defer clear(res.Plaintext)
+	tenant := q.sealed.Scope.Tenant
+	termKey, ok := termKeys[tenant]
+	if !ok {
+		t, err := c.keys.TenantByToken(ctx, tenant)
+		if errors.Is(err, seal.ErrKeyDestroyed) {
+			return opened{state: keyGone}, nil
+		}
+		if err != nil {
+			return opened{}, fmt.Errorf("find tenant: %w", err)
+		}
+		termKey = t.TermKey()
+		termKeys[tenant] = termKey
+	}
+	return q.finish(c, res.Plaintext, termKey)
+}
+
+// openFact opens the content of a fact that is promoted later than it was proposed.
+func (c *contents) openFact(ctx context.Context, tenant string, f *events.FactProposed) (opened, error) {
+	q := request{sealed: factItem(tenant, events.TypeFactProposed, f), finish: finishFact}
+	return c.openOne(ctx, &q)
+}
+
+func (c *contents) openVector(ctx context.Context, sealed seal.Item) (opened, error) {
+	q := request{sealed: sealed, finish: finishVector}
+	return c.openOne(ctx, &q)
+}
+
+func (c *contents) openOne(ctx context.Context, q *request) (opened, error) {
+	res := c.keys.OpenMany(ctx, []seal.Item{q.sealed})
+	return c.finish(ctx, q, res[0], make(map[string][]byte))
+}
+
+func finishEpisode(_ *contents, plain, termKey []byte) (opened, error) {
+	var content events.EpisodeContent
+	if err := json.Unmarshal(plain, &content); err != nil {
+		return opened{}, park(causeBadContent)
+	}
+	return openText(content.SearchText(), termKey), nil
+}
+
+func finishFact(_ *contents, plain, termKey []byte) (opened, error) {
+	var content events.FactContent
+	if err := json.Unmarshal(plain, &content); err != nil {
+		return opened{}, park(causeBadContent)
+	}
+	return openText(content.SearchText(), termKey), nil
+}
+
+func finishVector(_ *contents, plain, _ []byte) (opened, error) {
+	if len(plain) == 0 || len(plain)%4 != 0 {
+		return opened{}, park(causeBadVector)
+	}
+	values := make([]float32, len(plain)/4)
+	for i := range values {
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(plain[4*i:]))
+	}
+	if index.CheckValues(values) != nil {
+		return opened{}, park(causeBadVector)
+	}
+	return opened{state: isOpen, vector: values}, nil
+}
+
+// openText turns text into its terms: each distinct one with its frequency, in the order of first occurrence.
+func openText(text string, termKey []byte) opened {
+	list := wordsOf(text)
+	o := opened{state: isOpen, length: clampUint32(len(list))}
+	at := make(map[string]int, len(list))
+	seen := make(map[uint64]int, len(list))
+	for _, w := range list {
+		i, ok := at[w]
+		if !ok {
+			token := wordKey(termKey, w)
+			if i, ok = seen[token]; !ok {
+				i = len(o.terms)
+				seen[token] = i
+				o.terms = append(o.terms, index.Term{Token: token})
+			}
+			at[w] = i
+		}
+		if o.terms[i].TF < math.MaxUint16 {
+			o.terms[i].TF++
+		}
+	}
+	return o
+}
+
+func clampUint32(n int) uint32 {
+	if n > math.MaxUint32 {
+		return math.MaxUint32
+	}
+	return uint32(n) //nolint:gosec // bounded above; a length is not negative.
+}

@@ -1,0 +1,237 @@
+package projectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/annals-memory/annals/events"
+)
+
+// The bounds of a chunk: what is decoded ahead and folded in one batch.
+const (
+	chunkMessages = 1_000
+	chunkBytes    = 4 << 20
+	// chunksAhead is the number of chunks that may wait to be folded.
+	chunksAhead = 2
+)
+
+// item is one message that a projection wants, decoded.
+type item struct {
+	subject  string
+	position uint64
+	commit   string
+	// types are the types as they stand in the message; events are of their current ones.
+	types []string
+	rec   events.Recorded
+	// err is a *parkError if the message cannot be decoded or prepared.
+	err error
+	// opened is what prepare made of each event.
+	opened []opened
+}
+
+// stamp is the place of one message on both clocks of the log.
+type stamp struct {
+	position uint64
+	at       int64 // unix microseconds
+}
+
+// mark is a message that was passed.
+type mark struct {
+	position uint64
+	commit   string
+}
+
+// chunk is a stretch of the log.
+type chunk struct {
+	items  []item
+	last   mark
+	stamps []stamp
+	// messages counts those in the stretch, wanted or not.
+	messages int
+	pending  uint64
+}
+
+func newItem(m *events.Message) item {
+	it := item{subject: m.Subject, position: m.Position, commit: m.Header.ID, types: m.Header.Types}
+	rec, err := events.Decode(*m)
+	switch {
+	case errors.Is(err, events.ErrUnknownType):
+		it.err = park(causeUnknownType)
+	case err != nil:
+		it.err = park(causeCorrupt)
+	case !placed(&rec):
+		it.err = park(causeMisplaced)
+	case slices.ContainsFunc(rec.Events, func(e events.Event) bool { return !wellFormed(e) }):
+		it.err = park(causeBadToken)
+	}
+	it.rec = rec
+	return it
+}
+
+// placed reports whether every event is on an aggregate of the kind it belongs to, and names it.
+func placed(r *events.Recorded) bool {
+	for _, e := range r.Events {
+		if kind, id := home(e); kind != r.Aggregate.Kind || (id != "" && id != r.Aggregate.ID) {
+			return false
+		}
+	}
+	return true
+}
+
+// home is the kind of aggregate that an event belongs to, and its id if that is fixed.
+func home(e events.Event) (events.Kind, string) {
+	switch e.(type) {
+	case events.EpisodeCaptured, events.EpisodeForgotten:
+		return events.KindEpisode, ""
+	case events.FactProposed, events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactCorroborated,
+		events.FactRetracted, events.FactSourceLost, events.FactForgotten:
+		return events.KindFact, ""
+	case events.SubjectRegistered, events.SubjectForgotten:
+		return events.KindSubject, ""
+	case events.VectorEmbedded:
+		return events.KindVector, events.SharedID
+	case events.TraceRecalled, events.TraceUsed, events.TraceJudged:
+		return events.KindTrace, events.SharedID
+	case events.PolicyActivated:
+		return events.KindPolicy, ""
+	}
+	return "", ""
+}
+
+// wants tells by the types in a header whether a message must be decoded. A type that is unknown here, or in another
+// version, but of a family that the projection folds, is wanted: it parks.
+type wants struct {
+	spec *spec
+	seen map[string]bool
+}
+
+// knownTypes bounds what wants remembers.
+const knownTypes = 1_000
+
+func (w *wants) message(h *events.Header) bool {
+	if len(h.Types) == 0 {
+		return true
+	}
+	for _, t := range h.Types {
+		yes, ok := w.seen[t]
+		if !ok {
+			yes = w.spec.wantsType(t)
+			if len(w.seen) < knownTypes {
+				w.seen[t] = yes
+			}
+		}
+		if yes {
+			return true
+		}
+	}
+	return false
+}
+
+// spec is one projection.
+type spec struct {
+	name string
+	// format names what the rows mean; a view of another format is built anew.
+	format string
+	// families are the beginnings of the types that are folded, except are beginnings among them that are not.
+	families, except []string
+	// clock asks for the stamps of all messages.
+	clock bool
+	// folder begins a fold over a generation.
+	folder func(e *engine) (folder, error)
+	// prepare does what can be done before folding; it may run beside a fold. An error is fatal.
+	prepare func(ctx context.Context, items []item) error
+}
+
+func (s *spec) wantsType(typ string) bool {
+	for _, e := range s.except {
+		if strings.HasPrefix(typ, e) {
+			return false
+		}
+	}
+	for _, f := range s.families {
+		if strings.HasPrefix(typ, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// read sends the log after a position to out, chunk by chunk, and returns with an error, with the context, or after the
+// last message at or below to (zero is never).
+func read(ctx context.Context, log events.Follower, s *spec, from, to uint64, out chan<- chunk) error {
+	w := wants{spec: s, seen: make(map[string]bool)}
+	var c chunk
+	bytes, last := 0, from
+	send := func() error {
+		if s.prepare != nil && len(c.items) > 0 {
+			if err := s.prepare(ctx, c.items); err != nil {
+				return err
+			}
+		}
+		select {
+		case out <- c:
+		case <-ctx.Done():
+			return fmt.Errorf("follow log: %w", ctx.Err())
+		}
+		c, bytes = chunk{}, 0
+		return nil
+	}
+	for m, err := range log.Follow(ctx, from) {
+		if err != nil {
+			return fmt.Errorf("follow log: %w", err)
+		}
+		if m.Position <= last {
+			return fmt.Errorf("follow log: %w", ErrLogWentBack)
+		}
+		last = m.Position
+		if to > 0 && m.Position > to {
+			break
+		}
+		c.last = mark{position: m.Position, commit: m.Header.ID}
+		c.messages++
+		c.pending = m.Pending
+		bytes += len(m.Data)
+		if s.clock {
+			c.stamps = append(c.stamps, stamp{position: m.Position, at: micros(m.RecordedAt)})
+		}
+		if w.message(&m.Header) {
+			c.items = append(c.items, newItem(&m))
+		}
+		if m.Pending == 0 || c.messages >= chunkMessages || bytes >= chunkBytes || m.Position == to {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+		if to > 0 && m.Position >= to {
+			break
+		}
+	}
+	if c.messages > 0 {
+		return send()
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("follow log: %w", err)
+	}
+	return nil
+}
+
+// micros is the number of unix microseconds.
+func micros(t time.Time) int64 { return t.UnixMicro() }
+
+// lastAtOrBelow returns the highest position at or below top, and above floor, that holds a message; zero if none does.
+func lastAtOrBelow(ctx context.Context, log events.Follower, top, floor uint64) (uint64, error) {
+	for p := top; p > floor; p-- {
+		_, err := log.MessageAt(ctx, p)
+		if err == nil {
+			return p, nil
+		}
+		if !errors.Is(err, events.ErrNoCommits) {
+			return 0, fmt.Errorf("read message: %w", err)
+		}
+	}
+	return 0, nil
+}

@@ -1,0 +1,200 @@
+package projectors
+
+import (
+	"context"
+
+	"github.com/annals-memory/annals/events"
+)
+
+// dropFact buries a fact and removes all its rows. The fact need not exist.
+func (f *slotFold) dropFact(s *slotState, sid, id, erasure string, r *events.Recorded) error {
+	t := s.key.tenant
+	// The rows of the fact are read from the store.
+	if err := f.e.commit(); err != nil {
+		return err
+	}
+	if err := f.e.bury(tombKey(t, sid, kindFact, id), encodeTomb(erasure, r)); err != nil {
+		return err
+	}
+	place := factPlace{sid: sid, dead: true}
+	if err := f.e.set(idKey(t, kindFact, id), place.encode()); err != nil {
+		return err
+	}
+	fs := s.find(id)
+	if fs != nil {
+		if err := f.removeFact(s, fs); err != nil {
+			return err
+		}
+		s.drop(id)
+	}
+	return f.user.dropped(t, sid, id)
+}
+
+func (f *slotFold) removeFact(s *slotState, fs *factState) error {
+	t := s.key.tenant
+	if err := f.e.remove(factKey(t, s.sid, s.key.slot, fs.order), fs.row); err != nil {
+		return err
+	}
+	for _, ref := range fs.fact.Sources {
+		if err := f.removeSource(s, fs, ref, nil); err != nil {
+			return err
+		}
+	}
+	if !f.readRows {
+		return nil
+	}
+	if err := f.e.unset(reviewKey(t, fs.order, fs.fact.Fact)); err != nil {
+		return err
+	}
+	revisions := newKey(sortRevision).part(t).part(s.sid).part(s.key.slot).order(fs.order)
+	return scan(f.e.db, revisions, nil, func(k, value []byte) (bool, error) {
+		return true, f.e.remove(k, rowDigest(k, value))
+	})
+}
+
+// forgetEpisode buries an episode and masks the facts that had no other source.
+func (f *slotFold) forgetEpisode(ctx context.Context, r *events.Recorded, ev events.EpisodeForgotten) error {
+	t, sid, id := r.Aggregate.Tenant, ev.Subject, r.Aggregate.ID
+	if dead, err := f.e.tombs.subject(t, sid); dead || err != nil {
+		return err
+	}
+	if err := f.e.commit(); err != nil {
+		return err
+	}
+	if err := f.e.bury(tombKey(t, sid, kindEpisode, id), encodeTomb(ev.Erasure, r)); err != nil {
+		return err
+	}
+	if err := f.user.episodeGone(t, sid, id); err != nil {
+		return err
+	}
+	return f.maskUnder(ctx, t, newKey(sortFromEpisode).part(t).part(id), r.Position)
+}
+
+// forgetSubject buries a subject, removes all rows about it, and masks the facts of others that had no other source. It
+// applies many batches; a crash between them repeats it.
+func (f *slotFold) forgetSubject(ctx context.Context, r *events.Recorded, ev events.SubjectForgotten) error {
+	t, sid := r.Aggregate.Tenant, r.Aggregate.ID
+	if err := f.e.commit(); err != nil {
+		return err
+	}
+	if err := f.e.bury(subjectTombKey(t, sid), encodeTomb(ev.Erasure, r)); err != nil {
+		return err
+	}
+	f.cache.forget(t, sid)
+	if err := f.clearFacts(t, sid); err != nil {
+		return err
+	}
+	if err := f.user.subjectGone(t, sid); err != nil {
+		return err
+	}
+	if err := f.clearTombs(t, sid); err != nil {
+		return err
+	}
+	return f.maskUnder(ctx, t, newKey(sortFromSubject).part(t).part(sid), r.Position)
+}
+
+// clearFacts removes the facts of a subject with all that leads to them.
+func (f *slotFold) clearFacts(tenant, sid string) error {
+	prefix := factsOf(tenant, sid)
+	err := f.e.clear(prefix, func(k, value []byte) error {
+		slot, rest, ok := cutPart(k[len(prefix):])
+		if !ok {
+			return errRow(sortFact)
+		}
+		o, _, ok := cutOrder(rest)
+		if !ok {
+			return errRow(sortFact)
+		}
+		var stored storedFact
+		d := decoder{b: value}
+		stored.decode(&d)
+		if err := d.err(); err != nil {
+			return err
+		}
+		return f.unlink(tenant, slot, o, &stored.fact)
+	})
+	if err != nil || !f.readRows {
+		return err
+	}
+	if err := f.e.clear(newKey(sortNow).part(tenant).part(sid), nil); err != nil {
+		return err
+	}
+	return f.e.clear(newKey(sortRevision).part(tenant).part(sid), nil)
+}
+
+// unlink removes the rows that lead to a fact.
+func (f *slotFold) unlink(tenant, slot string, o order, fact *events.SlotFact) error {
+	keys := []key{slotRowKey(tenant, slot), idKey(tenant, kindFact, fact.Fact)}
+	if f.readRows {
+		keys = append(keys, reviewKey(tenant, o, fact.Fact))
+	}
+	for _, ref := range fact.Sources {
+		keys = append(keys, fromEpisodeKey(tenant, ref.Episode, slot, o))
+		if ref.Subject != "" {
+			keys = append(keys, fromSubjectKey(tenant, ref.Subject, slot, o))
+		}
+	}
+	for _, k := range keys {
+		if err := f.e.unset(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clearTombs removes the tombstones of a subject's records: that of the subject stands for them.
+func (f *slotFold) clearTombs(tenant, sid string) error {
+	prefix := newKey(sortTomb).part(tenant).part(sid)
+	return f.e.clear(prefix, func(k, _ []byte) error {
+		rest := k[len(prefix):]
+		if len(rest) == 0 {
+			return errRow(sortTomb)
+		}
+		id, _, ok := cutPart(rest[1:])
+		if !ok {
+			return errRow(sortTomb)
+		}
+		return f.e.unset(idKey(tenant, rest[0], id))
+	})
+}
+
+// maskUnder recomputes the masks of the facts that lineage rows under a prefix lead to.
+func (f *slotFold) maskUnder(ctx context.Context, tenant string, prefix key, position uint64) error {
+	return f.e.visit(prefix, func(k, _ []byte) error {
+		slot, rest, ok := cutPart(k[len(prefix):])
+		if !ok {
+			return errRow(k[0])
+		}
+		o, _, ok := cutOrder(rest)
+		if !ok {
+			return errRow(k[0])
+		}
+		s, err := f.slot(tenant, slot)
+		if err != nil {
+			return err
+		}
+		for _, fs := range s.facts {
+			if fs.order == o {
+				return f.remask(ctx, s, fs, position)
+			}
+		}
+		return nil
+	})
+}
+
+func (f *slotFold) remask(ctx context.Context, s *slotState, fs *factState, position uint64) error {
+	changed, err := f.mask(s, fs)
+	if err != nil || !changed {
+		return err
+	}
+	if err := f.writeFact(s, fs, position, fs.since); err != nil {
+		return err
+	}
+	if err := f.writeReview(s, fs); err != nil {
+		return err
+	}
+	if err := f.user.changed(ctx, s, fs, position); err != nil {
+		return err
+	}
+	return f.writeNow(s)
+}

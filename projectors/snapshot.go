@@ -1,0 +1,185 @@
+package projectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/projectors/index"
+	"github.com/annals-memory/annals/projectors/index/pebbleindex"
+)
+
+// defaultLimit is the number of rows of a page if the caller names none.
+const defaultLimit = 100
+
+// Snapshot is all views as they stand at one moment: each consistent, at its own position. It must be closed, and soon: an
+// open snapshot keeps deleted rows on disk. It is safe for concurrent use until it is closed.
+type Snapshot struct {
+	facts, memories, traces *pebble.Snapshot
+	index                   *pebbleindex.Index
+	held                    []*generation
+	position                uint64
+}
+
+// Snapshot returns the views as they stand. It must be closed.
+func (v *Views) Snapshot(ctx context.Context) (*Snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("take snapshot: %w", err)
+	}
+	s := &Snapshot{index: v.index}
+	var snaps []*pebble.Snapshot
+	for i, l := range v.lanes {
+		g, err := l.acquire()
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.held = append(s.held, g)
+		snap := g.db.NewSnapshot()
+		snaps = append(snaps, snap)
+		switch l.spec.name {
+		case Facts:
+			s.facts = snap
+		case Memories:
+			s.memories = snap
+		case Traces:
+			s.traces = snap
+		}
+		state, err := readState(snap)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		if i == 0 || state.position < s.position {
+			s.position = state.position
+		}
+	}
+	return s, nil
+}
+
+// Close releases the snapshot.
+func (s *Snapshot) Close() error {
+	var errs []error
+	for _, snap := range []*pebble.Snapshot{s.facts, s.memories, s.traces} {
+		if snap != nil {
+			errs = append(errs, snap.Close())
+		}
+	}
+	s.facts, s.memories, s.traces = nil, nil, nil
+	for _, g := range s.held {
+		errs = append(errs, g.release())
+	}
+	s.held = nil
+	return errors.Join(errs...)
+}
+
+// Position returns the lowest of the positions of the views in the snapshot.
+func (s *Snapshot) Position() uint64 { return s.position }
+
+// Candidates asks the search index. Facts with several valid intervals are indexed under the hull of them: check again.
+func (s *Snapshot) Candidates(ctx context.Context, q index.Query) (index.Candidates, error) {
+	c, err := s.index.Candidates(ctx, s.memories, q)
+	if err != nil {
+		return index.Candidates{}, fmt.Errorf("find candidates: %w", err)
+	}
+	return c, nil
+}
+
+// PositionAt returns the last position that was recorded at or before t, to the microsecond; zero if there is none. Where
+// the log's clock went back, the later positions count as recorded when the earlier ones were. A row that cannot be read
+// gives zero.
+func (s *Snapshot) PositionAt(t time.Time) uint64 {
+	position, err := positionAt(s.memories, micros(t))
+	if err != nil {
+		return 0
+	}
+	return position
+}
+
+// SubjectForgotten reports whether the subject has a tombstone in any view. If that cannot be read it has.
+func (s *Snapshot) SubjectForgotten(tenant, sid string) bool {
+	for _, r := range []pebble.Reader{s.facts, s.memories, s.traces} {
+		if gone, err := has(r, subjectTombKey(tenant, sid)); gone || err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Tombstone returns the tombstone of a subject, an episode or a fact (kind and id), or [events.ErrNotFound]. Those of a
+// forgotten subject's records are gone with it: that of the subject stands for them.
+func (s *Snapshot) Tombstone(tenant string, kind events.Kind, id string) (Tombstone, error) {
+	switch kind {
+	case events.KindSubject:
+		return s.tomb(subjectTombKey(tenant, id))
+	case events.KindFact:
+		place, err := s.factPlace(tenant, id)
+		if err != nil || !place.dead {
+			return Tombstone{}, notFound(err)
+		}
+		return s.tomb(tombKey(tenant, place.sid, kindFact, id))
+	case events.KindEpisode:
+		place, err := s.episodePlace(tenant, id)
+		if err != nil || !place.dead {
+			return Tombstone{}, notFound(err)
+		}
+		return s.tomb(tombKey(tenant, place.sid, kindEpisode, id))
+	case events.KindSource, events.KindProcedure, events.KindTrajectory, events.KindPolicy, events.KindVector,
+		events.KindTrace:
+	}
+	return Tombstone{}, events.ErrNotFound
+}
+
+func notFound(err error) error {
+	if err == nil {
+		return events.ErrNotFound
+	}
+	return err
+}
+
+// tomb reads a tombstone from the memories, which have those of every kind.
+func (s *Snapshot) tomb(k key) (t Tombstone, err error) {
+	found, err := get(s.memories, k, func(value []byte) error {
+		t, err = decodeTomb(k, value)
+		return err
+	})
+	if err == nil && !found {
+		err = events.ErrNotFound
+	}
+	return t, err
+}
+
+// Tombstones returns one page of the tombstones of a tenant, in a fixed order, and the cursor of the next page, empty if
+// there is none.
+func (s *Snapshot) Tombstones(tenant, after string, limit int) (rows []Tombstone, next string, err error) {
+	limit = pageLimit(limit)
+	from, err := parseCursor(after)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, sort := range []byte{sortSubjectTomb, sortTomb} {
+		prefix := newKey(sort).part(tenant)
+		if len(from) > 0 && (from[0] > sort) {
+			continue
+		}
+		start := from
+		if len(from) > 0 && from[0] < sort {
+			start = nil
+		}
+		err := scan(s.memories, prefix, start, func(k, value []byte) (bool, error) {
+			if len(rows) == limit {
+				next = cursor(k)
+				return false, nil
+			}
+			t, err := decodeTomb(k, value)
+			rows = append(rows, t)
+			return true, err
+		})
+		if err != nil || next != "" {
+			return rows, next, err
+		}
+	}
+	return rows, "", nil
+}

@@ -1,0 +1,55 @@
+package projectors
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	memTableBytes = 16 << 20
+	bloomBits     = 10
+	maxOpenFiles  = 500
+)
+
+// storeLogger passes on that something happened in a store, never its words: they may hold keys.
+type storeLogger struct{ log *slog.Logger }
+
+func (l storeLogger) Infof(string, ...any) {}
+
+func (l storeLogger) Errorf(string, ...any) { l.log.Error("view store reports an error") }
+
+// Fatalf is called where the store cannot go on. It must not return.
+func (l storeLogger) Fatalf(string, ...any) {
+	l.log.Error("view store cannot go on")
+	panic("projectors: view store cannot go on")
+}
+
+// openStore opens a Pebble store without a write-ahead log: the log of events is that.
+func openStore(fs vfs.FS, dir string, cache *pebble.Cache, log *slog.Logger, create bool, failed func()) (*pebble.DB, error) {
+	opts := &pebble.Options{
+		FS:                 fs,
+		Cache:              cache,
+		DisableWAL:         true,
+		ErrorIfNotExists:   !create,
+		FormatMajorVersion: pebble.FormatNewest,
+		MemTableSize:       memTableBytes,
+		MaxOpenFiles:       maxOpenFiles,
+		Logger:             storeLogger{log: log},
+	}
+	opts.EventListener = &pebble.EventListener{BackgroundError: func(error) {
+		log.Error("view store failed in the background")
+		failed()
+	}}
+	for i := range opts.Levels {
+		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
+	}
+	db, err := pebble.Open(dir, opts)
+	if err != nil {
+		return nil, fmt.Errorf("open view store: %w", err)
+	}
+	return db, nil
+}

@@ -1,0 +1,207 @@
+package projectors
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/annals-memory/annals/events"
+)
+
+// tracesSpec is the projection of recalled answers.
+func tracesSpec() *spec {
+	return &spec{
+		name:     Traces,
+		format:   "traces/1",
+		families: []string{"annals.trace.", "annals.subject."},
+		except:   []string{"annals.subject.registered."},
+		folder: func(e *engine) (folder, error) {
+			return &traces{e: e, open: make(map[string]*traceState)}, nil
+		},
+	}
+}
+
+// traces folds traces. All of a tenant share one aggregate, so that what was used or judged may be folded before what was
+// recalled, when that is parked: it is kept until then and not shown.
+type traces struct {
+	e *engine
+	// open are the traces that the batch at hand touches, by key.
+	open map[string]*traceState
+}
+
+type traceState struct {
+	TraceRow
+	// judgedAt are the positions of the judgements, so that the last one stays in any order.
+	judgedAt map[string]uint64
+	row      digest
+}
+
+func traceKey(tenant, id string) key { return newKey(sortTrace).part(tenant).part(id) }
+
+func subjectTraceKey(tenant, sid, id string) key {
+	return newKey(sortSubjectTraces).part(tenant).part(sid).part(id)
+}
+
+func (f *traces) flush(*pebble.Batch) error {
+	for k, s := range f.open {
+		if _, err := f.e.put([]byte(k), encodeTrace(s), s.row); err != nil {
+			return err
+		}
+	}
+	clear(f.open)
+	return nil
+}
+
+func (f *traces) applied() {}
+
+func (f *traces) stamps([]stamp) {}
+
+func (f *traces) fold(_ context.Context, it *item) error {
+	for _, e := range it.rec.Events {
+		if err := f.event(&it.rec, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *traces) event(r *events.Recorded, e events.Event) error {
+	t := r.Aggregate.Tenant
+	switch e := e.(type) {
+	case events.TraceRecalled:
+		return f.recalled(r, e)
+	case events.TraceUsed:
+		s, err := f.trace(t, e.Trace)
+		if err != nil {
+			return err
+		}
+		for _, id := range e.Memories {
+			if !slices.Contains(s.Used, id) {
+				s.Used = append(s.Used, id)
+			}
+		}
+	case events.TraceJudged:
+		s, err := f.trace(t, e.Trace)
+		if err != nil {
+			return err
+		}
+		if r.Position >= s.judgedAt[e.Memory] {
+			s.Judged[e.Memory], s.judgedAt[e.Memory] = e.Judgement, r.Position
+		}
+	case events.SubjectForgotten:
+		return f.forget(r, e)
+	default:
+	}
+	return nil
+}
+
+func (f *traces) recalled(r *events.Recorded, e events.TraceRecalled) error {
+	t := r.Aggregate.Tenant
+	if e.Subject != "" {
+		gone, err := f.e.tombs.subject(t, e.Subject)
+		if err != nil || gone {
+			return err
+		}
+		if err := f.e.set(subjectTraceKey(t, e.Subject, e.Trace), nil); err != nil {
+			return err
+		}
+	}
+	s, err := f.trace(t, e.Trace)
+	if err != nil || s.Position != 0 {
+		return err // a second recall of one id cannot happen; the first stands
+	}
+	s.TraceRecalled, s.Position, s.RecordedAt, s.Principal = e, r.Position, r.RecordedAt, r.Principal
+	return nil
+}
+
+// forget removes the traces of a subject. The position moves only when all are gone.
+func (f *traces) forget(r *events.Recorded, e events.SubjectForgotten) error {
+	t, sid := r.Aggregate.Tenant, r.Aggregate.ID
+	if err := f.e.commit(); err != nil {
+		return err
+	}
+	if err := f.e.bury(subjectTombKey(t, sid), encodeTomb(e.Erasure, r)); err != nil {
+		return err
+	}
+	prefix := newKey(sortSubjectTraces).part(t).part(sid)
+	return f.e.clear(prefix, func(k, _ []byte) error {
+		id, _, ok := cutPart(k[len(prefix):])
+		if !ok {
+			return errRow(sortSubjectTraces)
+		}
+		tk := traceKey(t, id)
+		var old digest
+		if _, err := get(f.e.db, tk, func(value []byte) error { old = rowDigest(tk, value); return nil }); err != nil {
+			return err
+		}
+		return f.e.remove(tk, old)
+	})
+}
+
+// trace returns a trace as the batch at hand leaves it.
+func (f *traces) trace(tenant, id string) (*traceState, error) {
+	k := traceKey(tenant, id)
+	if s := f.open[string(k)]; s != nil {
+		return s, nil
+	}
+	s := &traceState{judgedAt: make(map[string]uint64)}
+	s.Judged = make(map[string]events.Judgement)
+	_, err := get(f.e.db, k, func(value []byte) error {
+		s.row = rowDigest(k, value)
+		return decodeTrace(value, s)
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.open[string(k)] = s
+	return s, nil
+}
+
+func encodeTrace(s *traceState) []byte {
+	e := encoder{b: make([]byte, 0, 256+len(s.Content))}
+	e.uint(s.Position)
+	e.time(s.RecordedAt)
+	e.string(s.Principal)
+	e.string(s.Trace)
+	e.string(s.Subject)
+	e.string(s.Class)
+	e.uint(s.At)
+	e.strings(s.Memories)
+	e.string(s.Weights)
+	e.bytes(s.Content)
+	e.strings(s.Used)
+	ids := make([]string, 0, len(s.Judged))
+	for id := range s.Judged {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	e.uint(uint64(len(ids)))
+	for _, id := range ids {
+		e.string(id)
+		e.string(string(s.Judged[id]))
+		e.uint(s.judgedAt[id])
+	}
+	return e.b
+}
+
+func decodeTrace(value []byte, s *traceState) error {
+	d := decoder{b: value}
+	s.Position = d.uint()
+	s.RecordedAt = d.time()
+	s.Principal = d.string()
+	s.Trace = d.string()
+	s.Subject = d.string()
+	s.Class = d.string()
+	s.At = d.uint()
+	s.Memories = d.strings()
+	s.Weights = d.string()
+	s.Content = d.bytes()
+	s.Used = d.strings()
+	for range d.count() {
+		id := d.string()
+		s.Judged[id] = events.Judgement(d.string())
+		s.judgedAt[id] = d.uint()
+	}
+	return d.err()
+}

@@ -1,0 +1,59 @@
+package projectors
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// viewState is the row that moves with the rows of a view.
+type viewState struct {
+	// format names the projection, its version and its settings.
+	format string
+	// identity is that of the log.
+	identity string
+	// position is that of the last message folded, commit the id in it.
+	position uint64
+	commit   string
+	digest   digest
+	records  uint64
+	parked   uint64
+	unopened uint64
+}
+
+func stateKey() []byte { return newKey(sortState).part("state") }
+
+func (s *viewState) encode() []byte {
+	var e encoder
+	e.string(s.format)
+	e.string(s.identity)
+	e.uint(s.position)
+	e.string(s.commit)
+	e.bytes(s.digest.bytes())
+	e.uint(s.records)
+	e.uint(s.parked)
+	e.uint(s.unopened)
+	return e.b
+}
+
+// readState returns the zero state if there is none yet.
+func readState(r pebble.Reader) (s viewState, err error) {
+	value, closer, err := r.Get(stateKey())
+	if errors.Is(err, pebble.ErrNotFound) {
+		return viewState{}, nil
+	}
+	if err != nil {
+		return viewState{}, fmt.Errorf("read state: %w", err)
+	}
+	defer closeInto(closer, &err)
+	d := decoder{b: value}
+	s.format, s.identity, s.position, s.commit = d.string(), d.string(), d.uint(), d.string()
+	sum, ok := digestFrom(d.take())
+	s.digest = sum
+	s.records, s.parked, s.unopened = d.uint(), d.uint(), d.uint()
+	if err := d.err(); err != nil || !ok {
+		return viewState{}, fmt.Errorf("read state: %w", ErrCorrupt)
+	}
+	return s, nil
+}

@@ -1,0 +1,67 @@
+package projectors
+
+import (
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/projectors/index"
+)
+
+// wellFormed reports whether all that an event brings into keys and into the search index has the form of tokens. It is
+// asked before any fold, so that a fold cannot stumble over it after its first write.
+func wellFormed(e events.Event) bool {
+	switch e := e.(type) {
+	case events.EpisodeCaptured:
+		return events.ValidToken(e.Subject) && optionalTokens(e.Class, e.Session, e.Source) && tokens(e.Entities) &&
+			tokens(e.Labels)
+	case events.EpisodeForgotten:
+		return events.ValidToken(e.Subject)
+	case events.FactProposed:
+		return events.ValidToken(e.Fact) && events.ValidToken(e.Subject) && sourceTokens(e.Sources) &&
+			optionalTokens(e.Class, e.Predicate, e.Scope, e.Category)
+	case events.FactCorroborated:
+		return sourceTokens(e.Sources)
+	case events.FactForgotten:
+		return events.ValidToken(e.Fact) && events.ValidToken(e.Subject)
+	case events.VectorEmbedded:
+		return events.ValidToken(e.Record) && events.ValidToken(e.Subject) && e.Model != "" && len(e.Model) <= maxPart &&
+			(e.Of == events.KindEpisode || e.Of == events.KindFact)
+	case events.TraceRecalled:
+		return events.ValidToken(e.Trace) && optionalTokens(e.Subject, e.Class)
+	case events.TraceUsed:
+		return events.ValidToken(e.Trace)
+	case events.TraceJudged:
+		return events.ValidToken(e.Trace) && events.ValidToken(e.Memory)
+	case events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactRetracted, events.FactSourceLost,
+		events.SubjectRegistered, events.SubjectForgotten, events.PolicyActivated:
+	}
+	return true
+}
+
+func sourceTokens(sources []events.SourceRef) bool {
+	for _, s := range sources {
+		if !events.ValidToken(s.Episode) || !optionalTokens(s.Subject) {
+			return false
+		}
+	}
+	return true
+}
+
+func optionalTokens(list ...string) bool {
+	for _, t := range list {
+		if t != "" && !events.ValidToken(t) {
+			return false
+		}
+	}
+	return true
+}
+
+func tokens(list []string) bool {
+	if len(list) >= index.MaxList {
+		return false
+	}
+	for _, t := range list {
+		if !events.ValidToken(t) {
+			return false
+		}
+	}
+	return true
+}
