@@ -1,0 +1,538 @@
+package producers_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/producers"
+)
+
+// R-5, R-6: a promoted fact has all that was said, in one commit with the
+// decision.
+func TestPropose(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		f := s.open(t)
+		e := f.capture("maria", "I live in Rome.")
+		r := claim(` { "city" : "Rome" } `, day(3), strings.ToUpper(e))
+		r.Scope, r.ValidFrom, r.ExpiresAt = "home", at(day(2)), at(start().Add(time.Hour))
+		r.Provenance = []events.Source{{Kind: "doc", Ref: "d1"}}
+		p := f.propose(r)
+		want := producers.Proposed{
+			CandidateID: p.CandidateID, Decision: events.DecisionPromote, FactID: p.CandidateID, Superseded: []string{},
+			Policy: producers.DefaultPolicy().Ref(), Position: p.Position, Gates: p.Gates,
+		}
+		if diff := cmp.Diff(want, p); diff != "" || len(p.Gates) != 5 {
+			t.Fatal(diff)
+		}
+		tenant := f.tenant()
+		sid := subjectOf(f, e)
+		slot := tenant.Hash("slot", sid+"\x00city\x00home")
+		rec := f.last(events.KindFact, slot)
+		if rec.Position != p.Position || rec.ID != p.CandidateID || len(rec.Events) != 3 {
+			t.Fatalf("%+v", rec)
+		}
+		proposed, _ := rec.Events[0].(events.FactProposed)
+		wantEvent := events.FactProposed{
+			Fact: p.CandidateID, Subject: sid, Class: tenant.Hash("category", "profile"), Predicate: tenant.Hash("predicate", "city"),
+			Scope: tenant.Hash("scope", "home"), Category: tenant.Hash("category", "profile"), Confidence: 1, Trust: events.TrustUser,
+			ObservedAt: day(3), ValidFrom: day(2), ExpiresAt: start().Add(time.Hour),
+			Sources: []events.SourceRef{{Episode: e, Subject: sid}}, Content: proposed.Content,
+		}
+		if diff := cmp.Diff(wantEvent, proposed); diff != "" {
+			t.Error(diff)
+		}
+		var folded events.Slot
+		folded.Apply(rec)
+		if v := f.value(folded.Facts[0]); v != `{"city":"Rome"}` {
+			t.Errorf("value %s", v)
+		}
+	})
+}
+
+func TestProposeSources(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		f := s.open(t)
+		mine := f.capture("maria", "hello")
+		forgotten := f.capture("maria", "forget this")
+		f.forgetEpisode(forgotten)
+		other := f.capture("jon", "maria lives in Rome")
+		ghost := f.capture("ghost", "boo")
+		f.forgetSubject("ghost")
+		foreign, err := f.Capture(t.Context(), user("acme-corp"), "", episode("maria", "theirs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool, err := f.Capture(t.Context(), withTrust(user("acme"), events.TrustTool), "", episode("maria", "says a tool"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, tt := range map[string]struct {
+			sources  []string
+			decision events.Decision
+			reason   string
+		}{
+			"mine":              {[]string{mine}, events.DecisionPromote, "ok"},
+			"none":              {nil, events.DecisionReject, "no_source"},
+			"unknown":           {[]string{mine, someID}, events.DecisionReject, "unknown_source"},
+			"no id":             {[]string{"maria@example.org"}, events.DecisionReject, "unknown_source"},
+			"another tenant's":  {[]string{foreign.ID}, events.DecisionReject, "unknown_source"},
+			"forgotten":         {[]string{mine, forgotten}, events.DecisionReject, "source_forgotten"},
+			"forgotten subject": {[]string{mine, ghost}, events.DecisionReject, "source_forgotten"},
+			"another subject's": {[]string{mine, other}, events.DecisionReview, "source_other_subject"},
+			"a tool's":          {[]string{mine, tool.ID}, events.DecisionReview, "untrusted_origin"},
+		} {
+			r := claim(`1`, day(3), tt.sources...)
+			r.Predicate = name
+			p := f.propose(r)
+			if p.Decision != tt.decision || (p.FactID != "") != (tt.decision == events.DecisionPromote) ||
+				!slices.ContainsFunc(p.Gates, func(g events.Gate) bool { return g.Reason == tt.reason && g.Outcome == tt.decision }) {
+				t.Errorf("%s: %+v", name, p)
+			}
+			if fact := f.slotOf("maria", name).At(day(20)); (fact != nil) != (tt.decision == events.DecisionPromote) {
+				t.Errorf("%s: true fact %v", name, fact)
+			}
+		}
+	})
+}
+
+// R-12: a correction supersedes, and what it corrects stays as history.
+func TestProposeSupersedes(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	e := f.capture("maria", "moved")
+	rome := f.propose(claim(`"Rome"`, day(3), e))
+	oslo := f.propose(claim(`"Oslo"`, day(9), e))
+	if diff := cmp.Diff([]string{rome.FactID}, oslo.Superseded); diff != "" {
+		t.Error(diff)
+	}
+	late := f.propose(claim(`"Bonn"`, day(1), e))
+	if late.Decision != events.DecisionPromote || len(late.Superseded) != 0 {
+		t.Errorf("%+v", late)
+	}
+	for d, want := range map[int]string{1: `"Bonn"`, 2: `"Bonn"`, 3: `"Rome"`, 8: `"Rome"`, 9: `"Oslo"`, 30: `"Oslo"`} {
+		if got := f.valueAt(day(d)); got != want {
+			t.Errorf("day %d: %s, want %s", d, got, want)
+		}
+	}
+	scoped := claim(`"Lyon"`, day(10), e)
+	scoped.Scope = "holidays"
+	if p := f.propose(scoped); len(p.Superseded) != 0 || f.valueAt(day(20)) != `"Oslo"` {
+		t.Errorf("a supplement superseded: %+v", p)
+	}
+}
+
+func TestProposeEqualValue(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		f := s.open(t)
+		a, b := f.capture("maria", "one"), f.capture("maria", "two")
+		one := f.propose(claim(`{"n":1,"s":"\u00e4"}`, day(3), a))
+		two := f.propose(claim(` {"s":"ä", "n":1.0}`, day(5), b))
+		if two.FactID != one.FactID || two.CandidateID == one.CandidateID || two.Decision != events.DecisionPromote {
+			t.Fatalf("%+v", two)
+		}
+		slot := f.slot()
+		if fact := slot.Find(one.FactID); len(fact.Sources) != 2 || len(fact.Valid) != 1 || fact.Status != events.StatusActive {
+			t.Errorf("%+v", fact)
+		}
+		if c := slot.Find(two.CandidateID); c.Status != events.StatusMerged {
+			t.Errorf("candidate is %s", c.Status)
+		}
+		// Two integers that a float cannot tell apart are two values.
+		f.propose(claim(`9007199254740993`, day(6), a))
+		if p := f.propose(claim(`9007199254740992`, day(7), a)); len(p.Superseded) != 1 {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+// Facts proposed in shuffled order answer as-of questions right.
+func TestProposeShuffled(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	e := f.capture("maria", "moved a lot")
+	order := rand.New(rand.NewPCG(1, 2)).Perm(12)
+	for _, i := range order {
+		f.propose(claim(fmt.Sprintf(`"city %d"`, i/2), day(2*i+1), e))
+	}
+	for d := 1; d <= 24; d++ {
+		if got, want := f.valueAt(day(d)), fmt.Sprintf(`"city %d"`, (d-1)/4); got != want {
+			t.Errorf("day %d: %s, want %s", d, got, want)
+		}
+	}
+}
+
+// 50 at once with the same value are one fact with 50 sources.
+func TestProposeEqualAtOnce(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		const n = 50
+		gateways := []*fixture{s.open(t), s.open(t)}
+		f := gateways[0]
+		sources := make([]string, n)
+		for i := range n {
+			sources[i] = f.capture("maria", fmt.Sprintf("text %d", i))
+		}
+		answers := make([]producers.Proposed, n)
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() {
+				var err error
+				answers[i], err = gateways[i%2].Propose(t.Context(), user("acme"), fmt.Sprintf("key %d", i), claim(`"Rome"`, day(3), sources[i]))
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		slot := f.slot()
+		var active []*events.SlotFact
+		for _, fact := range slot.Facts {
+			if fact.Status == events.StatusActive {
+				active = append(active, fact)
+			}
+		}
+		if len(slot.Facts) != n || len(active) != 1 || len(active[0].Sources) != n {
+			t.Fatalf("%d candidates, %d facts", len(slot.Facts), len(active))
+		}
+		for _, a := range answers {
+			if a.FactID != active[0].Fact || a.Decision != events.DecisionPromote {
+				t.Errorf("%+v", a)
+			}
+		}
+	})
+}
+
+// 50 at once with different values leave at most one true at any time.
+func TestProposeDifferentAtOnce(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		const n = 50
+		gateways := []*fixture{s.open(t), s.open(t)}
+		f := gateways[0]
+		e := f.capture("maria", "confused")
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() {
+				_, err := gateways[i%2].Propose(t.Context(), user("acme"), "", claim(fmt.Sprint(i), day(1+i%5), e))
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		slot := f.slot()
+		disjoint(t, slot)
+		if len(slot.Facts) != n || slot.At(day(20)) == nil {
+			t.Errorf("%d candidates", len(slot.Facts))
+		}
+	})
+}
+
+func TestProposeIdempotency(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		f := s.open(t)
+		ctx, who := t.Context(), user("acme")
+		e := f.capture("maria", "moved")
+		f.propose(claim(`"Bonn"`, day(2), e))
+		one, err := f.Propose(ctx, who, "key", claim(`"Rome"`, day(3), e))
+		if err != nil || len(one.Superseded) != 1 {
+			t.Fatalf("%+v, %v", one, err)
+		}
+		f.propose(claim(`"Oslo"`, day(9), e)) // changes the slot, not the first answer
+		n := f.messages()
+		again, err := s.open(t).Propose(ctx, who, "key", claim(`"Rome"`, day(3), e))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(one, again); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := f.Propose(ctx, who, "key", claim(`"Rome"`, day(4), e)); !errors.Is(err, events.ErrKeyReused) {
+			t.Errorf("other body: %v", err)
+		}
+		if m := f.messages(); m != n {
+			t.Errorf("%d messages, want %d", m, n)
+		}
+		slot := f.last(events.KindFact, slotOfMaria(f))
+		f.append(slot.Aggregate, slot.Position, events.FactForgotten{Fact: one.FactID, Erasure: newID()})
+		if _, err := f.Propose(ctx, who, "key", claim(`"Rome"`, day(3), e)); !errors.Is(err, events.ErrForgotten) {
+			t.Errorf("forgotten, key left: %v", err)
+		}
+		if err := f.keys.DestroyRecord(ctx, f.tenant().Token(), one.FactID); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := f.Propose(ctx, who, "key", claim(`"Rome"`, day(3), e)); !errors.Is(err, events.ErrForgotten) {
+				t.Errorf("forgotten: %v", err)
+			}
+		}
+		if _, err := f.keys.Record(ctx, f.tenant().Token(), one.FactID); !errors.Is(err, seal.ErrKeyDestroyed) {
+			t.Errorf("the key came back: %v", err)
+		}
+	})
+}
+
+func slotOfMaria(f *fixture) string {
+	f.Helper()
+	sid, err := f.tenant().SubjectID(f.Context(), "maria", false)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return f.tenant().Hash("slot", sid+"\x00city\x00")
+}
+
+func TestProposeAfterACrash(t *testing.T) {
+	t.Parallel()
+	for name, plan := range map[string]func(*faultyLog){
+		"before the event": func(l *faultyLog) { l.before = unavailable },
+		"after the event":  func(l *faultyLog) { l.after = unavailable },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachStore(t, func(t *testing.T, s store) {
+				log := &faultyLog{Log: s.log, kind: events.KindFact}
+				plan(log)
+				f := s.openOn(t, log, s.rows)
+				r := claim(`"Rome"`, day(3), f.capture("maria", "moved"))
+				if _, err := f.Propose(t.Context(), user("acme"), "key", r); !errors.Is(err, events.ErrUnavailable) {
+					t.Fatal(err)
+				}
+				p, err := f.Propose(t.Context(), user("acme"), "key", r)
+				if err != nil || p.Decision != events.DecisionPromote {
+					t.Fatalf("%+v, %v", p, err)
+				}
+				if slot := f.slot(); len(slot.Facts) != 1 {
+					t.Errorf("%d candidates", len(slot.Facts))
+				}
+			})
+		})
+	}
+}
+
+// A source that is forgotten while the fact is being decided takes the fact
+// with it, unless it has another.
+func TestSourceForgottenMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		forget func(f *fixture, source string)
+		extra  bool
+		equal  bool
+		want   events.FactStatus
+	}{
+		"the only source":        {func(f *fixture, s string) { f.forgetEpisode(s) }, false, false, events.StatusDeleted},
+		"one of two":             {func(f *fixture, s string) { f.forgetEpisode(s) }, true, false, events.StatusActive},
+		"the source's subject":   {func(f *fixture, _ string) { f.forgetSubject("jon") }, false, false, events.StatusDeleted},
+		"added to an equal fact": {func(f *fixture, s string) { f.forgetEpisode(s) }, false, true, events.StatusDeleted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachStore(t, func(t *testing.T, s store) {
+				plain := s.open(t)
+				log := &faultyLog{Log: s.log, kind: events.KindFact}
+				f := s.openOn(t, log, s.rows)
+				subject := "maria"
+				if strings.Contains(name, "subject") {
+					subject = "jon"
+				}
+				source, other := plain.capture(subject, "one"), plain.capture("maria", "two")
+				r := claim(`"Rome"`, day(3), source)
+				r.Confidence = 1
+				if tt.extra {
+					r.SourceEpisodes = append(r.SourceEpisodes, other)
+				}
+				var kept string
+				if tt.equal {
+					kept = plain.propose(claim(`"Rome"`, day(2), other)).FactID
+				}
+				log.before = func() error { tt.forget(plain, source); return nil }
+				p, err := f.Propose(t.Context(), user("acme"), "", r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				slot := f.slot()
+				fact := slot.Find(p.CandidateID)
+				// A source about somebody else waits for a review, and goes all the same.
+				if want := tt.want; fact.Status != want {
+					t.Errorf("fact is %s, want %s", fact.Status, want)
+				}
+				for _, src := range fact.Sources {
+					if src.Episode == source {
+						t.Error("the forgotten source is still there")
+					}
+				}
+				_, err = f.keys.Record(t.Context(), f.tenant().Token(), p.CandidateID)
+				if gone := errors.Is(err, seal.ErrKeyDestroyed); gone != (tt.want == events.StatusDeleted) {
+					t.Errorf("key destroyed: %t", gone)
+				}
+				if slot.Position != p.Position {
+					t.Errorf("answer at %d, slot at %d", p.Position, slot.Position)
+				}
+				if tt.equal {
+					if k := slot.Find(kept); k.Status != events.StatusActive || len(k.Sources) != 1 {
+						t.Errorf("%+v", k)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The neighbour that nothing is changed for: the control of the test above.
+func TestSourceKept(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	p := f.propose(claim(`"Rome"`, day(3), f.capture("maria", "one")))
+	if fact := f.slot().Find(p.FactID); fact.Status != events.StatusActive || len(fact.Sources) != 1 {
+		t.Errorf("%+v", fact)
+	}
+}
+
+func TestLowerTrustDoesNotSupersede(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	e := f.capture("maria", "moved")
+	f.propose(claim(`"Rome"`, day(3), e))
+	p, err := f.Propose(t.Context(), withTrust(user("acme"), events.TrustAgent), "", claim(`"Oslo"`, day(9), e))
+	if err != nil || p.Decision != events.DecisionReview || p.Gates[4].Reason != producers.ReasonLowerTrust {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if got := f.valueAt(day(20)); got != `"Rome"` {
+		t.Errorf("current is %s", got)
+	}
+}
+
+func TestRetract(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		f := s.open(t)
+		ctx, who := t.Context(), user("acme")
+		e := f.capture("maria", "moved")
+		p := f.propose(claim(`"Rome"`, day(3), e))
+		q := claim(`"Oslo"`, day(3), e)
+		q.Predicate = "other"
+		neighbour := f.propose(q)
+		reason := producers.RetractRequest{Reason: "was a joke"}
+		for name, id := range map[string]string{"not an id": "maria", "unknown": someID, "an episode": e} {
+			if _, err := f.Retract(ctx, who, "", id, reason); !errors.Is(err, events.ErrNotFound) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := f.Retract(ctx, user("acme-corp"), "", p.FactID, reason); !errors.Is(err, events.ErrNotFound) {
+			t.Errorf("another tenant: %v", err)
+		}
+		_, err := f.Retract(ctx, withTrust(who, events.TrustTool), "", p.FactID, reason)
+		wantInput(t, err, events.Refused, "lower_trust", "fact")
+		w, err := f.Retract(ctx, who, "key", strings.ToUpper(p.FactID), reason)
+		if err != nil || w.Position <= p.Position {
+			t.Fatalf("%+v, %v", w, err)
+		}
+		for _, key := range []string{"key", "", "another"} {
+			if again, err := f.Retract(ctx, who, key, p.FactID, reason); err != nil || again != w {
+				t.Errorf("again under %q: %+v, %v", key, again, err)
+			}
+		}
+		if _, err := f.Retract(ctx, who, "key", neighbour.FactID, reason); !errors.Is(err, events.ErrKeyReused) {
+			t.Errorf("key for another fact: %v", err)
+		}
+		fact := f.slot().Find(p.FactID)
+		if fact.Status != events.StatusRetracted || len(fact.Valid) != 1 || !fact.Valid[0].To.Equal(start()) {
+			t.Errorf("%+v", fact)
+		}
+		if f.slotOf("maria", "other").At(start()) == nil {
+			t.Error("the neighbour was retracted too")
+		}
+		if p := f.propose(claim(`"Rome"`, day(4), e)); f.valueAt(start()) != "" {
+			t.Errorf("came back: %+v", p)
+		}
+		slot := f.last(events.KindFact, slotOfMaria(f))
+		f.append(slot.Aggregate, slot.Position, events.FactForgotten{Fact: p.FactID, Erasure: newID()})
+		if _, err := f.Retract(ctx, who, "", p.FactID, reason); !errors.Is(err, events.ErrForgotten) {
+			t.Errorf("forgotten: %v", err)
+		}
+		f.forgetSubject("maria")
+		if _, err := f.Retract(ctx, who, "", neighbour.FactID, reason); !errors.Is(err, events.ErrForgotten) {
+			t.Errorf("forgotten subject: %v", err)
+		}
+	})
+}
+
+func TestRetractCandidates(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	e := f.capture("maria", "moved")
+	reason := producers.RetractRequest{Reason: "no"}
+	unsure := claim(`1`, day(3), e)
+	unsure.Confidence = 0.5
+	p := f.propose(unsure)
+	if _, err := f.Retract(t.Context(), user("acme"), "", p.CandidateID, reason); err != nil {
+		t.Fatal(err)
+	}
+	if c := f.slot().Find(p.CandidateID); c.Status != events.StatusRetracted || len(c.Valid) != 0 {
+		t.Errorf("%+v", c)
+	}
+	f.propose(claim(`2`, day(3), e))
+	for name, id := range map[string]string{
+		"rejected": f.propose(claim(`3`, day(3))).CandidateID,
+		"merged":   f.propose(claim(`2`, day(4), e)).CandidateID,
+	} {
+		if _, err := f.Retract(t.Context(), user("acme"), "", id, reason); !errors.Is(err, events.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestRetractAtOnce(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		gateways := []*fixture{s.open(t), s.open(t)}
+		f := gateways[0]
+		p := f.propose(claim(`"Rome"`, day(3), f.capture("maria", "moved")))
+		before := f.messages()
+		const n = 20
+		answers := make([]producers.Written, n)
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() {
+				var err error
+				answers[i], err = gateways[i%2].Retract(t.Context(), user("acme"), "", p.FactID, producers.RetractRequest{Reason: "r"})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		for _, a := range answers {
+			if a != answers[0] || a.Position == 0 {
+				t.Errorf("%+v, want %+v", a, answers[0])
+			}
+		}
+		if m := f.messages(); m != before+1 {
+			t.Errorf("%d messages, want %d", m, before+1)
+		}
+	})
+}
+
+// A value that is itself null is a value.
+func TestNullValue(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	p := f.propose(claim(string(jsontext.Value(`null`)), day(3), f.capture("maria", "none")))
+	if p.Decision != events.DecisionPromote || f.valueAt(day(4)) != `null` {
+		t.Errorf("%+v, %s", p, f.valueAt(day(4)))
+	}
+}
