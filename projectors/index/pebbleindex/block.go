@@ -12,17 +12,17 @@ import (
 // Documents of a subject are numbered in the order in which they were put. Rows that a scan reads stand together in blocks,
 // since a step of a Pebble iterator costs far more than judging a row.
 const (
-	blockRows    = 16  // rows of a block of forward rows or int8 rows
+	blockRows    = 32  // rows of a block of forward rows or int8 rows
 	postingSpan  = 512 // ordinals that a block of postings covers
 	lengthBytes  = 4   // of the length before each row
-	bitmapBytes  = 2   // of the set of rows that are there
+	bitmapBytes  = 4   // of the set of rows that are there
 	ordinalBytes = 4   // of a number of a document or of a block in a key
 	maxOrdinal   = 1<<32 - 1
 )
 
 // block holds the rows of up to blockRows documents by their place; nil means none.
 //
-// Its encoding is the set of places in two bytes, the length of each row in four bytes, and the rows, all big endian.
+// Its encoding is the set of places in four bytes, the length of each row in four bytes, and the rows, all big endian.
 type block [blockRows][]byte
 
 func (b *block) empty() bool {
@@ -30,13 +30,13 @@ func (b *block) empty() bool {
 }
 
 func (b *block) append(to []byte) []byte {
-	var set uint16
+	var set uint32
 	for i, row := range b {
 		if row != nil {
 			set |= 1 << i
 		}
 	}
-	to = binary.BigEndian.AppendUint16(to, set)
+	to = binary.BigEndian.AppendUint32(to, set)
 	for _, row := range b {
 		if row != nil {
 			to = binary.BigEndian.AppendUint32(to, uint32(len(row))) //nolint:gosec // far below 4 GiB
@@ -54,8 +54,8 @@ func (b *block) parse(value []byte) error {
 	if len(value) < bitmapBytes {
 		return fmt.Errorf("read block: %w", index.ErrCorrupt)
 	}
-	set := binary.BigEndian.Uint16(value)
-	n := bits.OnesCount16(set)
+	set := binary.BigEndian.Uint32(value)
+	n := bits.OnesCount32(set)
 	if len(value) < bitmapBytes+n*lengthBytes {
 		return fmt.Errorf("read block: %w", index.ErrCorrupt)
 	}
@@ -65,7 +65,7 @@ func (b *block) parse(value []byte) error {
 		if lengths = lengths[lengthBytes:]; size == 0 || size > len(rows) {
 			return fmt.Errorf("read block: %w", index.ErrCorrupt)
 		}
-		b[bits.TrailingZeros16(set)] = rows[:size:size]
+		b[bits.TrailingZeros32(set)] = rows[:size:size]
 		rows = rows[size:]
 	}
 	if len(rows) != 0 {

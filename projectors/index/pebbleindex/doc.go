@@ -13,12 +13,12 @@
 //
 //	sort  key after the sort                           value
 //	d     lp(tenant) lp(model)                         dimension of the model's vectors
-//	f     lp(tenant) lp(subject) ordinal/16            forward rows: filter fields, length, models with their Seq
+//	f     lp(tenant) lp(subject) ordinal/32            forward rows: filter fields, length, models with their Seq
 //	i     lp(tenant) lp(id)                            lp(subject) ordinal
 //	p     lp(tenant) term lp(subject) ordinal/512      postings: place and frequency
 //	r     lp(tenant) lp(model) lp(subject) ordinal     the vector as float32
 //	t     lp(tenant) lp(subject) ordinal               tokens of the document's terms
-//	v     lp(tenant) lp(model) lp(subject) ordinal/16  the vectors as int8 with scale and error bound
+//	v     lp(tenant) lp(model) lp(subject) ordinal/32  the vectors as int8 with scale and error bound
 //
 // Blocks exist for the scan: a step of the iterator costs more than a row of work. Vectors stand apart from the forward
 // rows, so that lists by words alone do not read them, and several models can stand side by side. Putting a document in
