@@ -62,6 +62,7 @@ type Embedder struct {
 	model  string
 	batch  int
 	stored uint64
+	done   progress
 }
 
 // NewEmbedder returns an embedder. It starts nothing; see [Embedder.Run].
@@ -95,6 +96,7 @@ func (e *Embedder) Run(ctx context.Context) error {
 		return fmt.Errorf("load checkpoint: %w", err)
 	}
 	e.stored = position
+	e.done.reach(position)
 	var queue []pendingText
 	for m, err := range e.c.Follower.Follow(ctx, position) {
 		if err != nil {
@@ -110,6 +112,9 @@ func (e *Embedder) Run(ctx context.Context) error {
 			queue = slices.Delete(queue, 0, n)
 			due = due || len(queue) == 0
 		}
+		if len(queue) == 0 {
+			e.done.reach(m.Position)
+		}
 		if !due {
 			continue
 		}
@@ -119,6 +124,12 @@ func (e *Embedder) Run(ctx context.Context) error {
 		e.stored = m.Position
 	}
 	return fmt.Errorf("follow log: %w", context.Cause(ctx))
+}
+
+// WaitFor returns when everything up to the position has been dealt with, or
+// with the context's error.
+func (e *Embedder) WaitFor(ctx context.Context, position uint64) error {
+	return e.done.waitFor(ctx, position)
 }
 
 // texts are the records of a message that need a vector. A candidate that was

@@ -18,7 +18,7 @@ const requestTimeout = 30 * time.Second
 
 // API is the HTTP door of one node.
 type API struct {
-	core   Core
+	core   Config
 	auth   *auth.Authority
 	log    *slog.Logger
 	now    func() time.Time
@@ -98,24 +98,37 @@ func (a *API) Routes() []Route { return slices.Clone(a.routes) }
 // Handler serves the table.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
-	methods := map[string][]string{}
 	for _, route := range a.routes {
-		methods[route.Path] = append(methods[route.Path], route.Method)
 		mux.HandleFunc(route.Method+" "+route.Path, func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, route) })
 	}
-	for path, list := range methods {
-		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Allow", strings.Join(list, ", "))
-			write(w, http.StatusMethodNotAllowed, "application/problem+json",
-				problem(http.StatusMethodNotAllowed, "method_not_allowed", "this path does not take this method"))
-		})
-	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		write(w, http.StatusNotFound, "application/problem+json",
-			problem(http.StatusNotFound, "no_such_path", "there is no such path"))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		// What the mux says of a path or method that it does not know, as a
+		// problem.
+		p := problem(http.StatusNotFound, "no_such_path", "there is no such path")
+		said := &discard{header: http.Header{}}
+		h.ServeHTTP(said, r)
+		if said.status == http.StatusMethodNotAllowed {
+			w.Header().Set("Allow", said.header.Get("Allow"))
+			p = problem(said.status, "method_not_allowed", "this path does not take this method")
+		}
+		write(w, p.Status, "application/problem+json", p)
 	})
-	return mux
 }
+
+// discard keeps the status and the headers of a response.
+type discard struct {
+	header http.Header
+	status int
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) WriteHeader(status int)      { d.status = status }
+func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
 
 func (a *API) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	start := a.now()

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/annals-memory/annals/cmd/annals/internal/client"
+)
+
+type forgetCmd struct {
+	IDs     []string `arg:"" optional:"" name:"id" help:"Records to forget."`
+	Subject string   `help:"Forget everything about this subject."`
+	Filter  string   `help:"Forget what matches, as JSON."`
+	DryRun  bool     `help:"Only count and list what would be forgotten."`
+	Max     int      `help:"Refuse if more match."`
+	Reason  string   `help:"Why." default:"asked from the command line"`
+	Key     string   `help:"Idempotency key."`
+}
+
+type erasure struct {
+	ErasureID string   `json:"erasure_id"`
+	Matched   int      `json:"matched"`
+	Position  uint64   `json:"position"`
+	Level     string   `json:"level"`
+	IDs       []string `json:"ids,omitempty"`
+}
+
+// Run forgets, and returns when nothing that was forgotten can be read.
+func (k forgetCmd) Run(ctx context.Context, c *cli, t terminal) error {
+	path, body, err := k.request()
+	if err != nil {
+		return err
+	}
+	return c.with(ctx, t, func(s *session) error {
+		var out erasure
+		if err := s.Do(ctx, client.Call{Method: http.MethodPost, Path: path, Key: k.Key, Body: body, Out: &out}); err != nil {
+			return fmt.Errorf("forget: %w", err)
+		}
+		if c.JSON {
+			return printJSON(t, out)
+		}
+		if k.DryRun {
+			return say(t, "%d would be forgotten\n", out.Matched)
+		}
+		return say(t, "forgot %d, %s, at %d (erasure %s)\n", out.Matched, out.Level, out.Position, out.ErasureID)
+	})
+}
+
+func (k forgetCmd) request() (path string, body map[string]any, err error) {
+	given := 0
+	for _, is := range []bool{len(k.IDs) > 0, k.Subject != "", k.Filter != ""} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		return "", nil, fmt.Errorf("%w: give ids, --subject or --filter, one of them", errMisuse)
+	}
+	body = map[string]any{"reason": k.Reason}
+	if k.Subject != "" && !k.DryRun && k.Max == 0 {
+		return "/v1/subjects/" + url.PathEscape(k.Subject) + "/forget", body, nil
+	}
+	switch {
+	case len(k.IDs) > 0:
+		body["ids"] = k.IDs
+	case k.Subject != "":
+		body["filter"] = map[string]any{"subject": k.Subject}
+	default:
+		v := jsontext.Value(k.Filter)
+		if !v.IsValid() {
+			return "", nil, fmt.Errorf("%w: --filter is not JSON", errMisuse)
+		}
+		body["filter"] = v
+	}
+	if k.DryRun {
+		body["dry_run"] = true
+	}
+	if k.Max > 0 {
+		body["max"] = k.Max
+	}
+	return "/v1/forget", body, nil
+}
+
+// decodeInto reads the fields that a command prints, whatever else is there.
+func decodeInto(raw jsontext.Value, v any) error {
+	if err := json.Unmarshal(raw, v); err != nil {
+		return fmt.Errorf("decode answer: %w", err)
+	}
+	return nil
+}

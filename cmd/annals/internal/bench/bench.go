@@ -1,0 +1,408 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/annals-memory/annals/cmd/annals/internal/auth"
+	"github.com/annals-memory/annals/cmd/annals/internal/node"
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/producers"
+	"github.com/annals-memory/annals/projectors"
+	"github.com/annals-memory/annals/query"
+)
+
+// Options say how much is measured.
+type Options struct {
+	// Sizes are the numbers of episodes in one scope at which recall is
+	// measured, ascending.
+	Sizes []int
+	// Calls is the number of single calls per latency.
+	Calls int
+	// Facts is the number of slots with facts.
+	Facts int
+	// Progress is told what is being measured.
+	Progress func(what string, done, total int)
+}
+
+// Run measures a fresh node that runs.
+func Run(ctx context.Context, n *node.Node, dir string, o Options) (Report, error) {
+	b := &bench{n: n, dir: dir, o: o, r: Report{}, w: newWriter(1), caller: auth.Local()}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"raw publish", b.rawPublish},
+		{"capture", b.capture},
+		{"facts", b.facts},
+		{"recall", b.recall},
+		{"replay", b.replay},
+		{"size", b.size},
+	} {
+		if err := step.do(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return b.r, nil
+}
+
+type bench struct {
+	n      *node.Node
+	dir    string
+	o      Options
+	r      Report
+	w      *writer
+	caller events.Caller
+	scope  int // episodes in the measured scope so far
+}
+
+const (
+	turnWords = 14
+	rawStream = "BENCH"
+	batchSize = 1_000
+)
+
+func (b *bench) episode(subject string) producers.CaptureRequest {
+	return producers.CaptureRequest{
+		Subject: subject, Text: b.w.sentence(turnWords), Source: events.Source{Kind: "bench", Ref: "-"},
+	}
+}
+
+// rawPublish is the reference: JetStream alone, one message after another and
+// many in flight, each of the size that a captured episode has in the log.
+func (b *bench) rawPublish(ctx context.Context) error {
+	js, err := jetstream.New(b.n.Conn())
+	if err != nil {
+		return fmt.Errorf("JetStream: %w", err)
+	}
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: rawStream, Subjects: []string{"bench.>"}}); err != nil {
+		return fmt.Errorf("make stream: %w", err)
+	}
+	payload := make([]byte, 800)
+	var seq atomic.Int64
+	publish := func(int) error {
+		_, err := js.Publish(ctx, "bench."+strconv.FormatInt(seq.Add(1), 10), payload, jetstream.WithExpectLastSequencePerSubject(0))
+		if err != nil {
+			return fmt.Errorf("publish: %w", err)
+		}
+		return nil
+	}
+	if _, err := timed(b.o.Calls, publish); err != nil { // warm up
+		return err
+	}
+	d, err := timed(b.o.Calls, publish)
+	if err != nil {
+		return err
+	}
+	b.r["raw_publish"] = latencies(d)
+	many, err := b.parallel(ctx, publish)
+	if err != nil {
+		return err
+	}
+	b.r["raw_publish_16_writers"] = many
+	if err := js.DeleteStream(ctx, rawStream); err != nil {
+		return fmt.Errorf("delete stream: %w", err)
+	}
+	return nil
+}
+
+func (b *bench) parallel(_ context.Context, f func(int) error) (Figure, error) {
+	const writers = 16
+	start := time.Now()
+	var g errgroup.Group
+	for range writers {
+		g.Go(func() error {
+			for i := range b.o.Calls / writers {
+				if err := f(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return Figure{}, err //nolint:wrapcheck // f has wrapped it.
+	}
+	return rate(b.o.Calls/writers*writers, time.Since(start)), nil
+}
+
+// against adds the ratio of a latency or a rate to a reference's.
+func (b *bench) against(f Figure, of string) Figure {
+	ref := b.r[of]
+	f.Of = of
+	if f.P50ms > 0 && ref.P50ms > 0 {
+		f.Ratio = f.P50ms / ref.P50ms
+	} else {
+		f.Ratio = f.PerSecond / ref.PerSecond
+	}
+	return f
+}
+
+// capture measures single captures, captures side by side, batches, and the
+// time until a capture is found.
+func (b *bench) capture(ctx context.Context) error {
+	capture := func(subject string) func(int) error {
+		requests := make([]producers.CaptureRequest, b.o.Calls)
+		for i := range requests {
+			requests[i] = b.episode(subject)
+		}
+		var next atomic.Int64
+		return func(int) error {
+			_, err := b.n.Gateway().Capture(ctx, b.caller, "", requests[int(next.Add(1)-1)%len(requests)])
+			if err != nil {
+				return fmt.Errorf("capture: %w", err)
+			}
+			return nil
+		}
+	}
+	if _, err := timed(b.o.Calls/4, capture("warm")); err != nil {
+		return err
+	}
+	if err := b.n.Settle(ctx); err != nil {
+		return fmt.Errorf("settle: %w", err)
+	}
+	d, err := timed(b.o.Calls, capture("single"))
+	if err != nil {
+		return err
+	}
+	b.r["capture"] = b.against(latencies(d), "raw_publish")
+	many, err := b.parallel(ctx, capture("many"))
+	if err != nil {
+		return err
+	}
+	b.r["capture_16_writers"] = b.against(many, "raw_publish_16_writers")
+	if err := b.n.Settle(ctx); err != nil {
+		return fmt.Errorf("settle: %w", err)
+	}
+	d, err = timed(min(b.o.Calls, 500), func(int) error {
+		got, err := b.n.Gateway().Capture(ctx, b.caller, "", b.episode("lag"))
+		if err != nil {
+			return fmt.Errorf("capture: %w", err)
+		}
+		if err := b.n.Views().WaitFor(ctx, got.Position); err != nil {
+			return fmt.Errorf("wait: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	b.r["capture_to_searchable"] = latencies(d)
+	return b.n.Settle(ctx)
+}
+
+// facts measures the read of one current fact among many.
+func (b *bench) facts(ctx context.Context) error {
+	source, err := b.n.Gateway().Capture(ctx, b.caller, "", b.episode("fact-0"))
+	if err != nil {
+		return fmt.Errorf("capture: %w", err)
+	}
+	subject := func(i int) string { return "fact-" + strconv.Itoa(i/10) }
+	predicate := func(i int) string { return "p" + strconv.Itoa(i%10) }
+	observed := time.Now().Add(-time.Hour)
+	start := time.Now()
+	for i := range b.o.Facts {
+		_, err := b.n.Gateway().Propose(ctx, b.caller, "", producers.ProposeRequest{
+			Subject: subject(i), Predicate: predicate(i), Value: jsontext.Value(strconv.Quote(b.w.sentence(3))), Category: "general",
+			Confidence: 1, ObservedAt: new(events.At(observed)), SourceEpisodes: []string{source.ID},
+		})
+		if err != nil {
+			return fmt.Errorf("propose: %w", err)
+		}
+		b.o.Progress("propose", i+1, b.o.Facts)
+	}
+	b.r["propose"] = rate(b.o.Facts, time.Since(start))
+	if err := b.n.Settle(ctx); err != nil {
+		return fmt.Errorf("settle: %w", err)
+	}
+	service, err := b.n.QueryWith(nil)
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	d, err := timed(b.o.Calls, func(i int) error {
+		i = i * 7919 % b.o.Facts
+		_, err := service.Facts(ctx, b.caller, query.FactsRequest{Subject: subject(i), Predicate: predicate(i)})
+		if err != nil {
+			return fmt.Errorf("facts: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	b.r["current_fact"] = latencies(d)
+	return nil
+}
+
+// once is an encoder whose answers are known: the embedding excluded.
+type once struct {
+	query.Encoder
+
+	vectors map[string][]float32
+}
+
+func (o *once) fill(ctx context.Context, queries []string) error {
+	for _, q := range queries {
+		v, err := o.Encoder.EncodeQuery(ctx, q)
+		if err != nil {
+			return fmt.Errorf("encode: %w", err)
+		}
+		o.vectors[q] = v
+	}
+	return nil
+}
+
+// EncodeQuery looks the answer up.
+func (o *once) EncodeQuery(_ context.Context, text string) ([]float32, error) {
+	return o.vectors[text], nil
+}
+
+// recall measures recall in one scope as it grows.
+func (b *bench) recall(ctx context.Context) error {
+	queries := make([]string, 64)
+	for i := range queries {
+		queries[i] = b.w.sentence(8)
+	}
+	memo := &once{Encoder: b.n.Encoder(), vectors: map[string][]float32{}}
+	if err := memo.fill(ctx, queries); err != nil {
+		return err
+	}
+	excluded, err := b.n.QueryWith(memo)
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	included, err := b.n.QueryWith(b.n.Encoder())
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	for _, size := range b.o.Sizes {
+		if err := b.grow(ctx, size); err != nil {
+			return err
+		}
+		name := "recall_" + strconv.Itoa(size)
+		calls := max(50, b.o.Calls*100/size)
+		for _, m := range []struct {
+			name    string
+			service *query.Service
+		}{{name + "_without_embedding", excluded}, {name + "_with_embedding", included}} {
+			ask := func(i int) error {
+				_, err := m.service.Recall(ctx, b.caller, query.RecallRequest{Query: queries[i%len(queries)], Subject: "scope"})
+				if err != nil {
+					return fmt.Errorf("recall: %w", err)
+				}
+				return nil
+			}
+			if _, err := timed(10, ask); err != nil { // warm up
+				return err
+			}
+			d, err := timed(min(calls, b.o.Calls), ask)
+			if err != nil {
+				return err
+			}
+			b.r[m.name] = latencies(d)
+		}
+	}
+	return nil
+}
+
+// grow fills the scope up to a size by batches, and measures the largest fill.
+func (b *bench) grow(ctx context.Context, size int) error {
+	from, start := b.scope, time.Now()
+	for b.scope < size {
+		n := min(batchSize, size-b.scope)
+		items := make([]producers.CaptureRequest, n)
+		for i := range items {
+			items[i] = b.episode("scope")
+		}
+		if _, err := b.n.Gateway().CaptureBatch(ctx, b.caller, "", producers.CaptureBatchRequest{Items: items}); err != nil {
+			return fmt.Errorf("capture batch: %w", err)
+		}
+		b.scope += n
+		b.o.Progress("import", b.scope, size)
+	}
+	b.r["batch_import"] = b.against(rate(b.scope-from, time.Since(start)), "raw_publish_16_writers")
+	embedded := time.Now()
+	b.o.Progress("embed", 0, 0)
+	if err := b.n.Settle(ctx); err != nil {
+		return fmt.Errorf("settle: %w", err)
+	}
+	b.r["embed_and_index"] = rate(size-from, time.Since(embedded))
+	return nil
+}
+
+// replay measures the rebuild of each view beside a reader that does nothing.
+func (b *bench) replay(ctx context.Context) error {
+	state, err := b.n.Log().State(ctx)
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	read, start := 0, time.Now()
+	rctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for m, err := range b.n.Log().Follow(rctx, 0) {
+		if err != nil {
+			return fmt.Errorf("follow: %w", err)
+		}
+		if read++; m.Position >= state.Last {
+			break
+		}
+	}
+	b.r["raw_ordered_consumer"] = rate(read, time.Since(start))
+	for _, name := range []string{projectors.Facts, projectors.Memories} {
+		result, err := b.n.Views().Replay(ctx, name, func(p projectors.Progress) {
+			b.o.Progress("replay "+name, int(p.Position), int(p.Target)) //nolint:gosec // A position fits an int for ever.
+		})
+		if err != nil {
+			return fmt.Errorf("replay %s: %w", name, err)
+		}
+		b.r["replay_"+name] = b.against(rate(int(result.Events), result.Elapsed), "raw_ordered_consumer") //nolint:gosec // As above.
+	}
+	return nil
+}
+
+// size measures what the memories cost on disk and in memory.
+func (b *bench) size(context.Context) error {
+	var bytes int64
+	err := filepath.WalkDir(b.dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			bytes += info.Size()
+		}
+		return err //nolint:wrapcheck // It is wrapped below.
+	})
+	if err != nil {
+		return fmt.Errorf("measure: %w", err)
+	}
+	b.r["disk_per_memory"] = Figure{Bytes: float64(bytes) / float64(b.scope), N: b.scope}
+	runtime.GC()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil //nolint:nilerr // Only Linux tells; elsewhere there is no figure.
+	}
+	for line := range strings.Lines(string(status)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {
+			kib, err := strconv.ParseFloat(f[1], 64)
+			if err != nil {
+				return fmt.Errorf("measure: %w", err)
+			}
+			b.r["resident"] = Figure{Bytes: kib * 1024}
+			b.r["resident_per_memory"] = Figure{Bytes: kib * 1024 / float64(b.scope), N: b.scope}
+		}
+	}
+	return nil
+}

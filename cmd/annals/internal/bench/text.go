@@ -1,0 +1,40 @@
+package bench
+
+import (
+	"math/rand/v2"
+	"strings"
+)
+
+// writer makes sentences of a vocabulary whose words are as unequally frequent
+// as those of a language (Zipf's law).
+type writer struct {
+	rng  *rand.Rand
+	zipf *rand.Zipf
+}
+
+const vocabulary = 20_000
+
+func newWriter(seed uint64) *writer {
+	rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // Repeatable text, not a secret.
+	return &writer{rng: rng, zipf: rand.NewZipf(rng, 1.1, 8, vocabulary-1)}
+}
+
+// word is the i-th word: pronounceable, unique, its length growing with rarity.
+func word(i uint64) string {
+	const onsets, vowels = "bdfgklmnprstvz", "aeiou"
+	var b strings.Builder
+	for n := i + 30; n > 0; n /= uint64(len(onsets) * len(vowels)) {
+		b.WriteByte(onsets[n%uint64(len(onsets))])
+		b.WriteByte(vowels[n/uint64(len(onsets))%uint64(len(vowels))])
+	}
+	return b.String()
+}
+
+// sentence is that many words.
+func (w *writer) sentence(words int) string {
+	list := make([]string, words)
+	for i := range list {
+		list[i] = word(w.zipf.Uint64())
+	}
+	return strings.Join(list, " ")
+}

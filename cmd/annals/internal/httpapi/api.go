@@ -1,0 +1,176 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/annals-memory/annals/cmd/annals/internal/auth"
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/producers"
+	"github.com/annals-memory/annals/projectors"
+	"github.com/annals-memory/annals/query"
+	"github.com/annals-memory/annals/tombstones"
+)
+
+// Config is what the door leads to. All of it is required.
+type Config struct {
+	Gateway   *producers.Gateway
+	Query     *query.Service
+	Eraser    *tombstones.Eraser
+	Views     *projectors.Views
+	Authority *auth.Authority
+	// Ready returns why the node cannot serve, or nil.
+	Ready   func(context.Context) error
+	Logger  *slog.Logger
+	Now     func() time.Time
+	NewID   func() string
+	Version string
+}
+
+// New makes the door.
+func New(c Config) (*API, error) {
+	a := &API{core: c, auth: c.Authority, log: c.Logger, now: c.Now, ops: newOperations(c.Views, c.NewID, c.Now, c.Logger)}
+	a.memories()
+	a.forgetting()
+	a.traces()
+	a.operate()
+	var err error
+	if a.doc, err = openAPI(a.routes, c.Version); err != nil {
+		return nil, fmt.Errorf("OpenAPI: %w", err)
+	}
+	return a, nil
+}
+
+// Run carries out long operations until the context ends.
+func (a *API) Run(ctx context.Context) error { return a.ops.run(ctx) }
+
+// position is the query of a read of one record.
+type position struct {
+	WaitFor uint64 `json:"wait_for,omitempty"`
+}
+
+func record[T any](r Request[T], waitFor uint64) query.RecordRequest {
+	return query.RecordRequest{ID: r.Path("id"), WaitFor: waitFor}
+}
+
+func (a *API) memories() {
+	agent := []events.Role{events.RoleAgent}
+	readers := []events.Role{events.RoleAgent, events.RoleReviewer, events.RoleAuditor, events.RoleAdmin}
+	c := a.core
+	add(a, Route{Method: http.MethodPost, Path: "/v1/episodes", Summary: "Capture an episode.", Roles: agent, Status: http.StatusCreated},
+		func(ctx context.Context, r Request[producers.CaptureRequest]) (producers.Captured, error) {
+			return c.Gateway.Capture(ctx, r.Caller, r.Key, r.In)
+		})
+	add(a, Route{Method: http.MethodPost, Path: "/v1/episodes/batch", Summary: "Capture up to 1,000 episodes; each has its own result.", Roles: agent},
+		func(ctx context.Context, r Request[producers.CaptureBatchRequest]) (batchAnswer, error) {
+			out, err := c.Gateway.CaptureBatch(ctx, r.Caller, r.Key, r.In)
+			return batchOf(out), err
+		})
+	add(a, Route{Method: http.MethodGet, Path: "/v1/episodes", Summary: "List a subject's episodes in the order of capture.", Roles: readers, Reads: true},
+		func(ctx context.Context, r Request[query.EpisodesRequest]) (query.EpisodesAnswer, error) {
+			return c.Query.Episodes(ctx, r.Caller, r.In)
+		})
+	add(a, Route{Method: http.MethodGet, Path: "/v1/episodes/{id}", Summary: "One episode.", Roles: readers, Reads: true},
+		func(ctx context.Context, r Request[position]) (query.EpisodeAnswer, error) {
+			return c.Query.Episode(ctx, r.Caller, record(r, r.In.WaitFor))
+		})
+	add(a, Route{Method: http.MethodPost, Path: "/v1/facts", Summary: "Propose a fact; the answer says what was decided, gate by gate.", Roles: agent, Status: http.StatusCreated},
+		func(ctx context.Context, r Request[producers.ProposeRequest]) (producers.Proposed, error) {
+			return c.Gateway.Propose(ctx, r.Caller, r.Key, r.In)
+		})
+	add(a, Route{Method: http.MethodGet, Path: "/v1/facts", Summary: "A subject's facts: current, as of a time on either axis, or their history.", Roles: readers, Reads: true},
+		func(ctx context.Context, r Request[query.FactsRequest]) (query.FactsAnswer, error) {
+			return c.Query.Facts(ctx, r.Caller, r.In)
+		})
+	add(a, Route{Method: http.MethodGet, Path: "/v1/facts/{id}", Summary: "One fact.", Roles: readers, Reads: true},
+		func(ctx context.Context, r Request[position]) (query.FactAnswer, error) {
+			return c.Query.Fact(ctx, r.Caller, record(r, r.In.WaitFor))
+		})
+	add(a, Route{Method: http.MethodGet, Path: "/v1/facts/{id}/history", Summary: "Every version of every fact of its slot.", Roles: readers, Reads: true},
+		func(ctx context.Context, r Request[position]) (query.HistoryAnswer, error) {
+			return c.Query.FactHistory(ctx, r.Caller, record(r, r.In.WaitFor))
+		})
+	add(a, Route{Method: http.MethodGet, Path: "/v1/facts/{id}/lineage", Summary: "What a fact came from, and what came from it.", Roles: readers, Reads: true},
+		func(ctx context.Context, r Request[position]) (query.LineageAnswer, error) {
+			return c.Query.FactLineage(ctx, r.Caller, record(r, r.In.WaitFor))
+		})
+	add(a, Route{Method: http.MethodPost, Path: "/v1/facts/{id}/retract", Summary: "End a fact without a replacement.", Roles: agent},
+		func(ctx context.Context, r Request[producers.RetractRequest]) (producers.Written, error) {
+			return c.Gateway.Retract(ctx, r.Caller, r.Key, r.Path("id"), r.In)
+		})
+	add(a, Route{Method: http.MethodPost, Path: "/v1/recall", Summary: "Recall the memories that answer a question.", Roles: readers, Reads: true},
+		func(ctx context.Context, r Request[query.RecallRequest]) (query.RecallAnswer, error) {
+			return c.Query.Recall(ctx, r.Caller, r.In)
+		})
+}
+
+func (a *API) traces() {
+	agent := []events.Role{events.RoleAgent}
+	readers := []events.Role{events.RoleAgent, events.RoleReviewer, events.RoleAuditor, events.RoleAdmin}
+	c := a.core
+	add(a, Route{Method: http.MethodGet, Path: "/v1/traces/{id}", Summary: "Which memories an answer was made of.", Roles: readers, Reads: true},
+		func(ctx context.Context, r Request[position]) (query.TraceAnswer, error) {
+			return c.Query.Trace(ctx, r.Caller, record(r, r.In.WaitFor))
+		})
+	add(a, Route{Method: http.MethodPost, Path: "/v1/traces/{id}/use", Summary: "Say which of the recalled memories were used.", Roles: agent},
+		func(ctx context.Context, r Request[producers.UseRequest]) (producers.Written, error) {
+			return c.Gateway.UseTrace(ctx, r.Caller, r.Key, r.Path("id"), r.In)
+		})
+	add(a, Route{Method: http.MethodPost, Path: "/v1/traces/{id}/feedback", Summary: "Judge one recalled memory.", Roles: agent},
+		func(ctx context.Context, r Request[producers.FeedbackRequest]) (producers.Written, error) {
+			return c.Gateway.JudgeTrace(ctx, r.Caller, r.Key, r.Path("id"), r.In)
+		})
+}
+
+// reason is the body of a forget of one subject.
+type reason struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+func (a *API) forgetting() {
+	erasers := []events.Role{events.RoleAgent, events.RoleAdmin}
+	c := a.core
+	add(a, Route{Method: http.MethodPost, Path: "/v1/subjects/{subject}/forget", Summary: "Forget everything about a subject.", Roles: erasers, Status: http.StatusAccepted},
+		func(ctx context.Context, r Request[reason]) (tombstones.Erasure, error) {
+			return c.Eraser.ForgetSubject(ctx, r.Caller, r.Key, r.Path("subject"), r.In.Reason)
+		})
+	add(a, Route{Method: http.MethodPost, Path: "/v1/forget", Summary: "Forget records by id or by filter.", Roles: erasers, Status: http.StatusAccepted},
+		func(ctx context.Context, r Request[tombstones.ForgetRequest]) (tombstones.Erasure, error) {
+			return c.Eraser.Forget(ctx, r.Caller, r.Key, r.In)
+		})
+	for path, kind := range map[string]events.Kind{"/v1/episodes/{id}": events.KindEpisode, "/v1/facts/{id}": events.KindFact} {
+		add(a, Route{Method: http.MethodDelete, Path: path, Summary: "Forget one record; again is the same answer.", Roles: erasers, Status: http.StatusAccepted},
+			func(ctx context.Context, r Request[None]) (tombstones.Erasure, error) {
+				return c.Eraser.ForgetRecord(ctx, r.Caller, r.Key, kind, r.Path("id"))
+			})
+	}
+}
+
+// batchAnswer is a producers.BatchCaptured whose item errors are problems.
+type batchAnswer struct {
+	Results  []batchResult `json:"results"`
+	Position uint64        `json:"position"`
+}
+
+type batchResult struct {
+	Index  int      `json:"index"`
+	ID     string   `json:"id,omitempty"`
+	Status string   `json:"status,omitempty"`
+	Error  *Problem `json:"error,omitempty"`
+}
+
+func batchOf(b producers.BatchCaptured) batchAnswer {
+	out := batchAnswer{Results: make([]batchResult, len(b.Results)), Position: b.Position}
+	for i, r := range b.Results {
+		out.Results[i] = batchResult{Index: r.Index, ID: r.ID, Status: string(r.Status)}
+		if r.Error != nil {
+			p, _ := problemOf(r.Error.Err)
+			p.Field = r.Error.Field
+			out.Results[i].Error = &p
+		}
+	}
+	return out
+}

@@ -1,0 +1,191 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/projectors"
+)
+
+// Operation is long work on a projection.
+type Operation struct {
+	ID         string `json:"id"`
+	Kind       string `json:"kind"`
+	Projection string `json:"projection"`
+	// State is running, done or failed.
+	State     string `json:"state"`
+	Position  uint64 `json:"position"`
+	Head      uint64 `json:"head"`
+	OldDigest string `json:"old_digest,omitempty"`
+	NewDigest string `json:"new_digest,omitempty"`
+	Error     string `json:"error,omitempty"`
+
+	started time.Time
+}
+
+const (
+	stateRunning = "running"
+	stateDone    = "done"
+	stateFailed  = "failed"
+	// keepOperations is how many ended operations are remembered.
+	keepOperations = 100
+)
+
+// operations carries out one operation after another.
+type operations struct {
+	views *projectors.Views
+	newID func() string
+	now   func() time.Time
+	log   *slog.Logger
+	queue chan string
+
+	mu    sync.Mutex // guards what follows
+	byID  map[string]*Operation
+	order []string
+}
+
+func newOperations(v *projectors.Views, newID func() string, now func() time.Time, log *slog.Logger) *operations {
+	return &operations{
+		views: v, newID: newID, now: now, log: log,
+		queue: make(chan string, keepOperations), byID: map[string]*Operation{},
+	}
+}
+
+func (o *operations) run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case id := <-o.queue:
+			o.carryOut(ctx, id)
+		}
+	}
+}
+
+func (o *operations) carryOut(ctx context.Context, id string) {
+	op, err := o.get(id)
+	if err != nil {
+		return // it was too old to be remembered
+	}
+	progress := func(p projectors.Progress) {
+		o.change(id, func(op *Operation) { op.Position, op.Head = p.Position, p.Target })
+	}
+	var old, fresh string
+	switch op.Kind {
+	case "replay":
+		var r projectors.ReplayResult
+		r, err = o.views.Replay(ctx, op.Projection, progress)
+		old, fresh, op.Position = r.Old, r.New, r.Position
+	default:
+		var r projectors.VerifyResult
+		r, err = o.views.Verify(ctx, op.Projection, progress)
+		old, fresh, op.Position = r.Kept, r.Fresh, r.Position
+		if err == nil && !r.OK {
+			err = fmt.Errorf("%d records differ from a fresh fold of the log", r.Differing)
+		}
+	}
+	o.change(id, func(done *Operation) {
+		done.State, done.OldDigest, done.NewDigest, done.Position = stateDone, old, fresh, op.Position
+		if err != nil {
+			done.State, done.Error = stateFailed, err.Error()
+		}
+	})
+	if err != nil {
+		o.log.LogAttrs(ctx, slog.LevelError, "operation failed", slog.String("kind", op.Kind),
+			slog.String("projection", op.Projection), slog.String("error", err.Error()))
+	}
+}
+
+func (o *operations) change(id string, f func(*Operation)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if op := o.byID[id]; op != nil {
+		f(op)
+	}
+}
+
+func (o *operations) get(id string) (Operation, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if op := o.byID[id]; op != nil {
+		return *op, nil
+	}
+	return Operation{}, events.ErrNotFound
+}
+
+func (o *operations) begin(kind, projection string) (Operation, error) {
+	op := &Operation{ID: o.newID(), Kind: kind, Projection: projection, State: stateRunning, started: o.now()}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case o.queue <- op.ID:
+	default:
+		return Operation{}, fmt.Errorf("%w: too many operations are waiting", events.ErrBehind)
+	}
+	o.byID[op.ID] = op
+	o.order = append(o.order, op.ID)
+	if len(o.order) > 2*keepOperations {
+		delete(o.byID, o.order[0])
+		o.order = o.order[1:]
+	}
+	return *op, nil
+}
+
+// Projections is where every view stands.
+type Projections struct {
+	Projections []projectors.Status `json:"projections"`
+}
+
+// Health is the answer of the health calls.
+type Health struct {
+	Status string `json:"status"`
+}
+
+func (a *API) operate() {
+	admin := []events.Role{events.RoleAdmin}
+	operators := []events.Role{events.RoleAdmin, events.RoleAuditor}
+	add(a, Route{Method: http.MethodGet, Path: "/healthz", Summary: "The process runs."},
+		func(context.Context, Request[None]) (Health, error) { return Health{"ok"}, nil })
+	add(a, Route{Method: http.MethodGet, Path: "/readyz", Summary: "The log answers and every view is healthy and near its head."},
+		func(ctx context.Context, _ Request[None]) (Health, error) {
+			if err := a.core.Ready(ctx); err != nil {
+				return Health{}, err
+			}
+			return Health{"ready"}, nil
+		})
+	a.routes = append(a.routes, Route{
+		Method: http.MethodGet, Path: "/openapi.json", Summary: "This document.", Status: http.StatusOK,
+		in: reflect.TypeFor[None](), out: reflect.TypeFor[map[string]any](),
+		serve: func(w http.ResponseWriter, _ *http.Request, _ events.Caller) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(a.doc) // nobody is left to tell
+		},
+	})
+	add(a, Route{Method: http.MethodGet, Path: "/v1/projections", Summary: "Where every view stands.", Roles: operators},
+		func(ctx context.Context, _ Request[None]) (Projections, error) {
+			return Projections{a.core.Views.Status(ctx)}, nil
+		})
+	for _, kind := range []string{"replay", "verify"} {
+		summary := "Rebuild a view beside the serving one, compare digests, switch."
+		if kind == "verify" {
+			summary = "Compare a view with a fresh fold of the log."
+		}
+		add(a, Route{Method: http.MethodPost, Path: "/v1/projections/{name}/" + kind, Summary: summary, Roles: admin, Status: http.StatusAccepted},
+			func(ctx context.Context, r Request[None]) (Operation, error) {
+				for _, s := range a.core.Views.Status(ctx) {
+					if s.Projection == r.Path("name") {
+						return a.ops.begin(kind, s.Projection)
+					}
+				}
+				return Operation{}, events.ErrNotFound
+			})
+	}
+	add(a, Route{Method: http.MethodGet, Path: "/v1/operations/{id}", Summary: "How far long work is.", Roles: operators},
+		func(_ context.Context, r Request[None]) (Operation, error) { return a.ops.get(r.Path("id")) })
+}

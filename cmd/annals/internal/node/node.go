@@ -1,0 +1,352 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/annals-memory/annals/cmd/annals/internal/auth"
+	"github.com/annals-memory/annals/cmd/annals/internal/client"
+	"github.com/annals-memory/annals/cmd/annals/internal/httpapi"
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/natslog"
+	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/producers"
+	"github.com/annals-memory/annals/producers/embed"
+	"github.com/annals-memory/annals/producers/embed/openai"
+	"github.com/annals-memory/annals/producers/embed/uselite"
+	"github.com/annals-memory/annals/projectors"
+	"github.com/annals-memory/annals/query"
+	"github.com/annals-memory/annals/tombstones"
+)
+
+// Options say how a node is opened. Data is required.
+type Options struct {
+	Data string
+	// Durability is "power" (the default) or "process".
+	Durability string
+	// NATS is the URL of an external server; "" runs one inside.
+	NATS string
+	// NATSListen is where the server inside listens; "" is nowhere.
+	NATSListen string
+	Replicas   int
+	// EmbedURL names an OpenAI-compatible endpoint; "" is the built-in model.
+	EmbedURL, EmbedModel, EmbedKey string
+	EmbedDim                       int
+	// CacheBytes is the block cache of the views.
+	CacheBytes int64
+	Logger     *slog.Logger
+	Version    string
+}
+
+// Node is one process's whole Annals.
+type Node struct {
+	data      string
+	lock      *flock.Flock
+	server    *natslog.Server
+	conn      *nats.Conn
+	log       *natslog.Log
+	keys      *seal.Keyring
+	authority *auth.Authority
+	local     string
+	gateway   *producers.Gateway
+	embedder  *producers.Embedder
+	progress  producers.Checkpoint
+	views     *projectors.Views
+	query     *query.Service
+
+	queryConfig query.Config
+	eraser      *tombstones.Eraser
+	api         *httpapi.API
+	logger      *slog.Logger
+	ready       atomic.Bool
+}
+
+// Open opens a data directory. On an error nothing stays open.
+func Open(ctx context.Context, o Options) (_ *Node, err error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	n := &Node{data: o.Data, logger: o.Logger}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}()
+	if n.lock, err = lock(o.Data); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(filepath.Join(o.Data, serverFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove an old address: %w", err)
+	}
+	if n.authority, err = OpenAuthority(o.Data, time.Now); err != nil {
+		return nil, err
+	}
+	if n.local, err = ReadLocalToken(o.Data); err != nil {
+		return nil, err
+	}
+	model, err := openModel(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	streams, err := n.openLog(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.openKeys(o, streams); err != nil {
+		return nil, err
+	}
+	return n, n.openCore(ctx, o, streams, model)
+}
+
+func openModel(ctx context.Context, o Options) (embed.Embedder, error) {
+	if o.EmbedURL == "" {
+		m, err := uselite.New()
+		if err != nil {
+			return nil, fmt.Errorf("load the built-in model: %w", err)
+		}
+		return m, nil
+	}
+	m, err := openai.New(ctx, openai.Config{BaseURL: o.EmbedURL, Model: o.EmbedModel, APIKey: o.EmbedKey, Dim: o.EmbedDim})
+	if err != nil {
+		return nil, fmt.Errorf("embedding endpoint: %w", err)
+	}
+	return m, nil
+}
+
+// openLog starts or reaches the log.
+func (n *Node) openLog(ctx context.Context, o Options) (*natslog.Streams, error) {
+	var err error
+	if o.NATS != "" {
+		n.conn, err = natslog.Connect(ctx, o.NATS, natslog.ConnectOptions{Logger: o.Logger})
+		if err != nil {
+			return nil, fmt.Errorf("reach the log: %w", err)
+		}
+	} else {
+		durability := natslog.DurabilityPower
+		switch o.Durability {
+		case "", "power":
+		case "process":
+			durability = natslog.DurabilityProcess
+		default:
+			return nil, fmt.Errorf("durability is power or process")
+		}
+		n.server, err = natslog.StartServer(ctx, natslog.Options{
+			Dir: filepath.Join(n.data, logDir), Durability: durability, Listen: o.NATSListen, Logger: o.Logger,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("start the log: %w", err)
+		}
+		if n.conn, err = n.server.Connect(ctx); err != nil {
+			return nil, fmt.Errorf("reach the log: %w", err)
+		}
+	}
+	streams, err := natslog.Open(ctx, n.conn, natslog.Config{Replicas: max(1, o.Replicas), CreateStreams: true})
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	n.log = streams.Log()
+	return streams, nil
+}
+
+// openKeys opens the root key and the key chain under it. A new root key is
+// made only while there is nothing that an old one could have wrapped.
+func (n *Node) openKeys(o Options, streams *natslog.Streams) error {
+	rows := streams.Keys()
+	fresh, err := isEmpty(rows)
+	if err != nil {
+		return err
+	}
+	root, err := seal.OpenFileRoot(filepath.Join(o.Data, rootFile), seal.FileRootOptions{Create: fresh})
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("root key is missing beside an existing log; put %s back, nothing can be opened without it: %w",
+			filepath.Join(o.Data, rootFile), err)
+	}
+	if err != nil {
+		return fmt.Errorf("root key: %w", err)
+	}
+	if n.keys, err = seal.New(rows, root, seal.Options{Now: time.Now}); err != nil {
+		return fmt.Errorf("open keys: %w", err)
+	}
+	return nil
+}
+
+func isEmpty(rows seal.Rows) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, err := rows.Get(ctx, "names") // the first row that is ever made
+	if errors.Is(err, seal.ErrNoRow) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read keys: %w", err)
+	}
+	return false, nil
+}
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// openCore makes what works on log and keys, in the order of the data's way.
+func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams, model embed.Embedder) error {
+	var err error
+	n.gateway, err = producers.New(producers.Config{
+		Log: n.log, Keys: n.keys, Quarantine: streams.Quarantine(), Now: time.Now, NewID: newID,
+	})
+	if err != nil {
+		return fmt.Errorf("producers: %w", err)
+	}
+	n.progress = producers.FileCheckpoint(filepath.Join(o.Data, embedDir), model.ID().Key())
+	n.embedder, err = producers.NewEmbedder(producers.EmbedderConfig{
+		Follower: n.log, Appender: n.log, Keys: n.keys, Model: model, Checkpoint: n.progress, Now: time.Now, Logger: o.Logger,
+	})
+	if err != nil {
+		return fmt.Errorf("embedder: %w", err)
+	}
+	n.views, err = projectors.Open(ctx, projectors.Config{
+		Dir: filepath.Join(o.Data, viewsDir), Log: n.log, Keys: n.keys, Model: model.ID().Key(),
+		CacheBytes: o.CacheBytes, Logger: o.Logger, Now: time.Now,
+	})
+	if err != nil {
+		return fmt.Errorf("views: %w", err)
+	}
+	n.queryConfig = query.Config{
+		Views: n.views, Keys: n.keys, Log: n.log, Traces: traces{n.gateway}, Model: encoder{model}, Now: time.Now,
+	}
+	n.query, err = query.New(n.queryConfig)
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	n.eraser, err = tombstones.New(tombstones.Config{Log: n.log, Keys: n.keys, Views: query.NewErasingViews(n.views), Now: time.Now, NewID: newID})
+	if err != nil {
+		return fmt.Errorf("tombstones: %w", err)
+	}
+	n.api, err = httpapi.New(httpapi.Config{
+		Gateway: n.gateway, Query: n.query, Eraser: n.eraser, Views: n.views, Authority: n.authority,
+		Ready: n.Ready, Logger: o.Logger, Now: time.Now, NewID: newID, Version: o.Version,
+	})
+	if err != nil {
+		return fmt.Errorf("door: %w", err)
+	}
+	return nil
+}
+
+// Run folds, embeds and finishes erasures until the context ends or one of
+// them fails.
+func (n *Node) Run(ctx context.Context) error {
+	g, gctx := errgroup.WithContext(ctx)
+	for name, run := range map[string]func(context.Context) error{
+		"views": n.views.Run, "embedder": n.embedder.Run, "tombstones": n.eraser.Run, "operations": n.api.Run,
+	} {
+		g.Go(func() error {
+			if err := run(gctx); err != nil && gctx.Err() == nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	n.ready.Store(true)
+	defer n.ready.Store(false)
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	return nil
+}
+
+// Start runs the node in the background and returns what stops it.
+func (n *Node) Start(ctx context.Context) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }()
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// Ready says whether the node runs, its log answers and its views are healthy
+// and not far behind.
+func (n *Node) Ready(ctx context.Context) error {
+	if !n.ready.Load() {
+		return fmt.Errorf("%w: starting or stopping", events.ErrBehind)
+	}
+	for _, s := range n.views.Status(ctx) {
+		switch {
+		case !s.Healthy:
+			return fmt.Errorf("%w: %s is not healthy", events.ErrBehind, s.Projection)
+		case s.Lag > maxLag:
+			return fmt.Errorf("%w: %s lags %d", events.ErrBehind, s.Projection, s.Lag)
+		}
+	}
+	return nil
+}
+
+// maxLag is how many messages a view may lag before the node is not ready.
+const maxLag = 10_000
+
+// Handler is the HTTP door.
+func (n *Node) Handler() http.Handler { return n.api.Handler() }
+
+// LocalToken is the single-user token.
+func (n *Node) LocalToken() string { return n.local }
+
+// Client calls the door within the process, as an agent of a tenant.
+func (n *Node) Client(tenant string) (*client.Client, error) {
+	token, err := n.authority.Issue(events.Caller{
+		Tenant: tenant, Principal: "local", Roles: auth.Roles(), Trust: events.TrustUser,
+	}, 24*time.Hour)
+	if err != nil {
+		return nil, fmt.Errorf("issue a token: %w", err)
+	}
+	return client.InProcess(n.Handler(), token), nil
+}
+
+// Settle returns when everything in the log is embedded and in every view.
+func (n *Node) Settle(ctx context.Context) error {
+	state, err := n.log.State(ctx)
+	if err != nil {
+		return fmt.Errorf("settle: %w", err)
+	}
+	if err := n.embedder.WaitFor(ctx, state.Last); err != nil {
+		return fmt.Errorf("settle: %w", err)
+	}
+	if state, err = n.log.State(ctx); err != nil { // with the vectors
+		return fmt.Errorf("settle: %w", err)
+	}
+	if err := n.views.WaitFor(ctx, state.Last); err != nil {
+		return fmt.Errorf("settle: %w", err)
+	}
+	return nil
+}
+
+// Close closes everything, in the opposite order. Run must have returned.
+func (n *Node) Close() error {
+	var errs []error
+	if n.views != nil {
+		errs = append(errs, n.views.Close())
+	}
+	if n.conn != nil {
+		n.conn.Close()
+	}
+	if n.server != nil {
+		errs = append(errs, n.server.Close())
+	}
+	if n.lock != nil {
+		if err := os.Remove(filepath.Join(n.data, serverFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		errs = append(errs, n.lock.Unlock())
+	}
+	return errors.Join(errs...)
+}

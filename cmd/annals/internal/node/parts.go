@@ -1,0 +1,38 @@
+package node
+
+import (
+	"github.com/nats-io/nats.go"
+
+	"github.com/annals-memory/annals/cmd/annals/internal/httpapi"
+	"github.com/annals-memory/annals/events/natslog"
+	"github.com/annals-memory/annals/producers"
+	"github.com/annals-memory/annals/projectors"
+	"github.com/annals-memory/annals/query"
+)
+
+// The parts of a node, for measuring each without a door before it.
+
+// Gateway is the producers' entry.
+func (n *Node) Gateway() *producers.Gateway { return n.gateway }
+
+// Log is the log.
+func (n *Node) Log() *natslog.Log { return n.log }
+
+// Conn is the connection to the log's server.
+func (n *Node) Conn() *nats.Conn { return n.conn }
+
+// Views are the views.
+func (n *Node) Views() *projectors.Views { return n.views }
+
+// QueryWith is a query service over the same views with another encoder.
+func (n *Node) QueryWith(model query.Encoder) (*query.Service, error) {
+	c := n.queryConfig
+	c.Model = model
+	return query.New(c) //nolint:wrapcheck // It is a constructor of the same thing.
+}
+
+// Encoder is the node's own encoder of questions.
+func (n *Node) Encoder() query.Encoder { return n.queryConfig.Model }
+
+// Routes is the table of everything that can be called.
+func (n *Node) Routes() []httpapi.Route { return n.api.Routes() }

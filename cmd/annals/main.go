@@ -1,0 +1,106 @@
+// Command annals is the memory of record for AI agents: the server, and the
+// commands that talk to it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/annals-memory/annals/cmd/annals/internal/client"
+	"github.com/annals-memory/annals/cmd/annals/internal/node"
+)
+
+// The exit codes.
+const (
+	exitDone     = 0
+	exitFailed   = 1
+	exitMisuse   = 2
+	exitNotReady = 3
+)
+
+type cli struct {
+	Data    string `help:"Data directory." default:"./annals-data" env:"ANNALS_DATA" placeholder:"DIR"`
+	Addr    string `help:"Address of a server; without it the one on the data directory, or the directory itself." env:"ANNALS_ADDR" placeholder:"HOST:PORT"`
+	Token   string `help:"Bearer token; without it the data directory's local one." env:"ANNALS_TOKEN" placeholder:"TOKEN"`
+	JSON    bool   `help:"Print JSON." name:"json"`
+	Verbose bool   `help:"Log what happens." short:"v"`
+
+	Serve   serveCmd   `cmd:"" help:"Run the server."`
+	Demo    demoCmd    `cmd:"" help:"Tell the whole story on a built-in example."`
+	Capture captureCmd `cmd:"" help:"Capture one episode."`
+	Import  importCmd  `cmd:"" help:"Capture episodes from JSON Lines."`
+	Propose proposeCmd `cmd:"" help:"Propose a fact."`
+	Recall  recallCmd  `cmd:"" help:"Recall memories."`
+	Facts   factsCmd   `cmd:"" help:"Show facts: current, as of a time, or their history."`
+	Forget  forgetCmd  `cmd:"" help:"Forget records, or everything about a subject."`
+	Replay  replayCmd  `cmd:"" help:"Rebuild a view from the log and compare digests."`
+	Verify  verifyCmd  `cmd:"" help:"Compare every view with a fresh fold of the log."`
+	Status  statusCmd  `cmd:"" help:"Show projections and their positions."`
+	Token_  tokenCmd   `cmd:"" name:"token" help:"Print a token signed with the data directory's key."` //nolint:revive // Token is the flag.
+	Eval    evalCmd    `cmd:"" help:"Measure on a data set."`
+	Bench   benchCmd   `cmd:"" help:"Measure speed beside raw references."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// terminal is where a command writes.
+type terminal struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}
+
+// run is main with its surroundings passed in.
+func run(args []string, t terminal) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var c cli
+	exited := -1
+	parser, err := kong.New(&c, kong.Name("annals"), kong.UsageOnError(),
+		kong.Description("The memory of record for AI agents."),
+		kong.Writers(t.out, t.err), kong.Exit(func(code int) { exited = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	if err != nil {
+		_, _ = fmt.Fprintln(t.err, "annals:", err) // there is nowhere else to say it
+		return exitFailed
+	}
+	k, err := parser.Parse(args)
+	if exited >= 0 { // help was asked for and printed
+		return exited
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(t.err, "annals: %v (annals --help lists the commands)\n", err) // as above
+		return exitMisuse
+	}
+	k.BindTo(ctx, (*context.Context)(nil))
+	if err := k.Run(&c, t); err != nil {
+		_, _ = fmt.Fprintln(t.err, "annals:", err) // as above
+		return exitCode(err)
+	}
+	return exitDone
+}
+
+// errMisuse marks a command line that cannot be meant.
+var errMisuse = errors.New("misuse")
+
+func exitCode(err error) int {
+	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == 503 {
+		return exitNotReady
+	}
+	switch {
+	case errors.Is(err, errMisuse):
+		return exitMisuse
+	case errors.Is(err, client.ErrUnreachable), errors.Is(err, node.ErrLocked):
+		return exitNotReady
+	}
+	return exitFailed
+}

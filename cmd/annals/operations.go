@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/annals-memory/annals/cmd/annals/internal/client"
+)
+
+type replayCmd struct {
+	Name []string `arg:"" optional:"" help:"Views to rebuild; without one, all."`
+}
+
+type verifyCmd struct {
+	Name []string `arg:"" optional:"" help:"Views to verify; without one, all."`
+}
+
+type statusCmd struct{}
+
+type projection struct {
+	Projection string `json:"projection"`
+	Generation uint64 `json:"generation"`
+	Position   uint64 `json:"position"`
+	Head       uint64 `json:"head"`
+	Lag        uint64 `json:"lag"`
+	Digest     string `json:"digest"`
+	Records    uint64 `json:"records"`
+	Parked     int    `json:"parked"`
+	Unopened   int    `json:"unopened"`
+	Healthy    bool   `json:"healthy"`
+}
+
+type operation struct {
+	ID         string `json:"id"`
+	Kind       string `json:"kind"`
+	Projection string `json:"projection"`
+	State      string `json:"state"`
+	Position   uint64 `json:"position"`
+	Head       uint64 `json:"head"`
+	OldDigest  string `json:"old_digest,omitempty"`
+	NewDigest  string `json:"new_digest,omitempty"`
+	Error      string `json:"error,omitempty"`
+}
+
+const pollEvery = 100 * time.Millisecond
+
+// Run rebuilds views from the log; the server goes on serving meanwhile.
+func (k replayCmd) Run(ctx context.Context, c *cli, t terminal) error {
+	return c.operate(ctx, t, k.Name, "replay")
+}
+
+// Run compares views with a fresh fold of the log.
+func (k verifyCmd) Run(ctx context.Context, c *cli, t terminal) error {
+	return c.operate(ctx, t, k.Name, "verify")
+}
+
+func (c *cli) operate(ctx context.Context, t terminal, names []string, kind string) error {
+	return c.with(ctx, t, func(s *session) error {
+		if len(names) == 0 {
+			list, err := projections(ctx, s)
+			if err != nil {
+				return err
+			}
+			for _, p := range list {
+				names = append(names, p.Projection)
+			}
+		}
+		var done []operation
+		var failed error
+		for _, name := range names {
+			op, err := await(ctx, s, name, kind, newBar(t, c.JSON, kind+" "+name))
+			if err != nil {
+				return err
+			}
+			done = append(done, op)
+			if op.State == "failed" {
+				failed = errors.Join(failed, fmt.Errorf("%s %s: %s", kind, name, op.Error))
+			}
+			if !c.JSON {
+				verdict := "equal"
+				if op.State == "failed" {
+					verdict = "NOT EQUAL"
+				}
+				if err := say(t, "%-9s %s at %d: %s (%.12s, %.12s)\n", name, kind, op.Position, verdict, op.OldDigest, op.NewDigest); err != nil {
+					return err
+				}
+			}
+		}
+		if c.JSON {
+			return errors.Join(printJSON(t, map[string]any{"operations": done}), failed)
+		}
+		return failed
+	})
+}
+
+func await(ctx context.Context, s *session, name, kind string, b *bar) (operation, error) {
+	var op operation
+	path := "/v1/projections/" + name + "/" + kind
+	if err := s.Do(ctx, client.Call{Method: http.MethodPost, Path: path, Out: &op}); err != nil {
+		return op, fmt.Errorf("%s %s: %w", kind, name, err)
+	}
+	defer b.finish()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for op.State == "running" {
+		select {
+		case <-ctx.Done():
+			return op, fmt.Errorf("%s %s: %w", kind, name, ctx.Err())
+		case <-tick.C:
+		}
+		if err := s.Do(ctx, client.Call{Method: http.MethodGet, Path: "/v1/operations/" + op.ID, Out: &op}); err != nil {
+			return op, fmt.Errorf("%s %s: %w", kind, name, err)
+		}
+		b.set(kind+" "+name, int(op.Position), int(op.Head)) //nolint:gosec // A position fits an int for ever.
+	}
+	return op, nil
+}
+
+func projections(ctx context.Context, s *session) ([]projection, error) {
+	var out struct {
+		Projections []projection `json:"projections"`
+	}
+	if err := s.Do(ctx, client.Call{Method: http.MethodGet, Path: "/v1/projections", Out: &out}); err != nil {
+		return nil, fmt.Errorf("projections: %w", err)
+	}
+	return out.Projections, nil
+}
+
+// Run prints where every projection stands.
+func (statusCmd) Run(ctx context.Context, c *cli, t terminal) error {
+	return c.with(ctx, t, func(s *session) error {
+		list, err := projections(ctx, s)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(t, map[string]any{"projections": list})
+		}
+		for _, p := range list {
+			health := "healthy"
+			if !p.Healthy {
+				health = "NOT HEALTHY"
+			}
+			err := say(t, "%-9s %s  generation %d  at %d of %d  %d records  %d parked  digest %.12s\n",
+				p.Projection, health, p.Generation, p.Position, p.Head, p.Records, p.Parked, p.Digest)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

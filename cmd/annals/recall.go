@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/annals-memory/annals/cmd/annals/internal/client"
+)
+
+type recallCmd struct {
+	Query   string   `arg:"" help:"What is looked for."`
+	Subject string   `help:"About whom; without it, the whole tenant."`
+	Session string   `help:"Only this session."`
+	Kind    []string `help:"episode, fact, trajectory."`
+	AsOf    string   `help:"True at this time, RFC 3339 with an offset."`
+	KnownAt string   `help:"Known at this time, RFC 3339 with an offset."`
+	K       int      `help:"How many at most." short:"k" default:"10"`
+	Budget  int      `help:"Token budget of the answer."`
+	Explain bool     `help:"Show the terms of every score."`
+	WaitFor uint64   `help:"Position to wait for."`
+}
+
+type recalled struct {
+	TraceID         string         `json:"trace_id"`
+	Position        uint64         `json:"position"`
+	Results         []recallResult `json:"results"`
+	Omitted         int            `json:"omitted"`
+	NothingRelevant bool           `json:"nothing_relevant"`
+}
+
+type recallResult struct {
+	Kind       string             `json:"kind"`
+	ID         string             `json:"id"`
+	Text       string             `json:"text"`
+	Score      float64            `json:"score"`
+	Components map[string]float64 `json:"components,omitempty"`
+	OccurredAt string             `json:"occurred_at,omitempty"`
+	ObservedAt string             `json:"observed_at,omitempty"`
+	Trust      string             `json:"trust"`
+	Sources    []string           `json:"sources"`
+}
+
+func (k recallCmd) body() map[string]any {
+	body := map[string]any{"query": k.Query, "k": k.K, "explain": k.Explain}
+	put(body, "subject", k.Subject)
+	put(body, "session", k.Session)
+	put(body, "as_of", k.AsOf)
+	put(body, "known_at", k.KnownAt)
+	if len(k.Kind) > 0 {
+		body["kinds"] = k.Kind
+	}
+	if k.Budget > 0 {
+		body["token_budget"] = k.Budget
+	}
+	if k.WaitFor > 0 {
+		body["wait_for"] = k.WaitFor
+	}
+	return body
+}
+
+// Run recalls memories.
+func (k recallCmd) Run(ctx context.Context, c *cli, t terminal) error {
+	return c.with(ctx, t, func(s *session) error {
+		var out recalled
+		if err := s.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/recall", Body: k.body(), Out: &out}); err != nil {
+			return fmt.Errorf("recall: %w", err)
+		}
+		if c.JSON {
+			return printJSON(t, out)
+		}
+		return printRecalled(t, out)
+	})
+}
+
+func printRecalled(t terminal, out recalled) error {
+	if len(out.Results) == 0 {
+		return say(t, "nothing relevant\n")
+	}
+	for _, r := range out.Results {
+		at := r.OccurredAt
+		if at == "" {
+			at = r.ObservedAt
+		}
+		if err := say(t, "%.3f  %-7s %s  %s  (%s)\n", r.Score, r.Kind, day(at), r.Text, r.Trust); err != nil {
+			return err
+		}
+		if len(r.Components) == 0 {
+			continue
+		}
+		var terms []string
+		for _, name := range []string{"relevance", "freshness", "reliability", "dense", "lexical"} {
+			if v, ok := r.Components[name]; ok {
+				terms = append(terms, fmt.Sprintf("%s %.2f", name, v))
+			}
+		}
+		if err := say(t, "       %s\n", strings.Join(terms, ", ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// day is the date of an RFC 3339 time.
+func day(s string) string {
+	d, _, _ := strings.Cut(s, "T")
+	return d
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/annals-memory/annals/cmd/annals/internal/node"
+)
+
+type serveCmd struct {
+	Durability string `help:"power: sync every write. process: survives kill -9, not a power cut." enum:"power,process" default:"power"`
+	NATS       string `help:"External NATS server; without it one runs inside." name:"nats" placeholder:"URL"`
+	NATSListen string `help:"Let the NATS server inside listen here; by default it listens nowhere." name:"nats-listen" placeholder:"HOST:PORT"`
+	Replicas   int    `help:"Replicas of each stream on an external cluster." default:"1"`
+	EmbedURL   string `help:"OpenAI-compatible endpoint for embeddings; without it the built-in model." placeholder:"URL"`
+	EmbedModel string `help:"Model at that endpoint."`
+	EmbedKey   string `help:"Key for that endpoint." env:"ANNALS_EMBED_KEY"`
+	EmbedDim   int    `help:"Dimensions of that model."`
+}
+
+const defaultAddr = "127.0.0.1:7171"
+
+// Run serves until it is told to stop, then finishes what it began.
+func (k serveCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
+	addr := c.Addr
+	if addr == "" {
+		addr = defaultAddr
+	}
+	level := slog.LevelInfo
+	if c.Verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewJSONHandler(t.err, &slog.HandlerOptions{Level: level}))
+	n, err := node.Open(ctx, node.Options{
+		Data: c.Data, Durability: k.Durability, NATS: k.NATS, NATSListen: k.NATSListen, Replicas: k.Replicas,
+		EmbedURL: k.EmbedURL, EmbedModel: k.EmbedModel, EmbedKey: k.EmbedKey, EmbedDim: k.EmbedDim,
+		Logger: log, Version: version(),
+	})
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	defer func() {
+		if cerr := n.Close(); err == nil && cerr != nil {
+			err = fmt.Errorf("stop: %w", cerr)
+		}
+	}()
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	started := time.Now()
+	return n.Serve(ctx, l, func() {
+		log.LogAttrs(ctx, slog.LevelInfo, "serving", slog.String("addr", l.Addr().String()),
+			slog.Duration("ready_after", time.Since(started)))
+		_, _ = fmt.Fprintf(t.out, "annals is serving on http://%s\n", l.Addr()) // a closed pipe is no reason to stop
+	})
+}
