@@ -109,7 +109,7 @@ func (e *engine) step(ctx context.Context, it *item) error {
 		return err
 	}
 	if behind {
-		return e.park(it, causeBehind)
+		return e.parkBehind(ctx, it)
 	}
 	if err := e.try(ctx, it); err != nil {
 		if p := (*parkError)(nil); errors.As(err, &p) {

@@ -43,7 +43,7 @@ func (f *facts) applied() { f.slots.cache.trim() }
 
 func (f *facts) stamps([]stamp) {}
 
-func (f *facts) check(context.Context, *item, *slotState) error { return nil }
+func (f *facts) check(context.Context, *item, *slotState, []deadFact) error { return nil }
 
 func (f *facts) changed(context.Context, *slotState, *factState, uint64) error { return nil }
 

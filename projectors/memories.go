@@ -95,6 +95,17 @@ func (m *memories) fold(ctx context.Context, it *item) error {
 
 func (m *memories) episode(it *item) error {
 	for i, e := range it.rec.Events {
+		if e, ok := e.(events.EpisodeCaptured); ok && it.opened[i].state == isDamaged {
+			gone, err := m.e.tombs.gone(it.rec.Aggregate.Tenant, e.Subject, kindEpisode, it.rec.Aggregate.ID)
+			if err != nil {
+				return err
+			}
+			if !gone {
+				return park(it.opened[i].cause)
+			}
+		}
+	}
+	for i, e := range it.rec.Events {
 		if e, ok := e.(events.EpisodeCaptured); ok {
 			if err := m.capture(it, i, &e); err != nil {
 				return err
@@ -199,9 +210,15 @@ func indexed(f *events.SlotFact, masked bool) bool {
 
 // check opens what a commit of a slot may bring into the index and what was not opened ahead: facts that were proposed by
 // an earlier commit.
-func (m *memories) check(ctx context.Context, it *item, s *slotState) error {
+func (m *memories) check(ctx context.Context, it *item, s *slotState, dead []deadFact) error {
 	m.late = nil
-	for _, e := range it.rec.Events {
+	for i, e := range it.rec.Events {
+		if isDead(dead, factOf(e)) {
+			continue
+		}
+		if it.opened[i].state == isDamaged {
+			return park(it.opened[i].cause)
+		}
 		switch e.(type) {
 		case events.FactPromoted, events.FactCorroborated, events.FactSuperseded, events.FactRetracted:
 		default:
@@ -214,6 +231,9 @@ func (m *memories) check(ctx context.Context, it *item, s *slotState) error {
 		o, err := m.contents.openFact(ctx, s.key.tenant, &fs.fact.FactProposed)
 		if err != nil {
 			return err
+		}
+		if o.state == isDamaged {
+			return park(o.cause)
 		}
 		if m.late == nil {
 			m.late = make(map[string]opened)
@@ -363,32 +383,41 @@ func (m *memories) subjectGone(tenant, sid string) error {
 // vectors folds the embeddings in a commit.
 func (m *memories) vectors(it *item) error {
 	t := it.rec.Aggregate.Tenant
-	for i, e := range it.rec.Events {
-		if v, ok := e.(events.VectorEmbedded); ok && it.opened[i].state == isOpen && len(it.opened[i].vector) != v.Dim {
-			return park(causeBadVector)
-		}
-	}
+	live := make([]bool, len(it.rec.Events))
 	for i, e := range it.rec.Events {
 		v, ok := e.(events.VectorEmbedded)
 		if !ok || (m.contents.model != "" && m.contents.model != v.Model) {
 			continue
 		}
-		kind := kindEpisode
-		if v.Of == events.KindFact {
-			kind = kindFact
-		}
-		gone, err := m.e.tombs.gone(t, v.Subject, kind, v.Record)
+		gone, err := m.e.tombs.gone(t, v.Subject, kindOf(&v), v.Record)
 		if err != nil {
 			return err
 		}
-		if gone {
-			continue
+		live[i] = !gone
+		o := &it.opened[i]
+		switch {
+		case gone:
+		case o.state == isDamaged:
+			return park(o.cause)
+		case o.state == isOpen && len(o.vector) != v.Dim:
+			return park(causeBadVector)
 		}
-		if err := m.vector(it, i, &v, kind); err != nil {
-			return err
+	}
+	for i, e := range it.rec.Events {
+		if v, ok := e.(events.VectorEmbedded); ok && live[i] {
+			if err := m.vector(it, i, &v, kindOf(&v)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+func kindOf(v *events.VectorEmbedded) byte {
+	if v.Of == events.KindFact {
+		return kindFact
+	}
+	return kindEpisode
 }
 
 func (m *memories) vector(it *item, event int, v *events.VectorEmbedded, kind byte) error {
@@ -444,7 +473,7 @@ func (m *memories) lateVectors(ctx context.Context, tenant, sid, fact string) er
 	}
 	for i := range found {
 		o, err := m.contents.openVector(ctx, sealed[i])
-		if p := (*parkError)(nil); errors.As(err, &p) || (err == nil && o.state != isOpen) {
+		if err == nil && o.state != isOpen {
 			// It could be opened when it came, so what is stored is damaged or its key has gone since.
 			if err := m.unopened(tenant, sid, kindFact, fact); err != nil {
 				return err

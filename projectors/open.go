@@ -12,11 +12,13 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/projectors/index"
+	"github.com/annals-memory/annals/projectors/index/words"
 )
 
 // opened is what one event's sealed content came to.
 type opened struct {
 	state  openState
+	cause  string // of parking, if the content is damaged
 	terms  []index.Term
 	length uint32
 	vector []float32
@@ -27,8 +29,11 @@ type openState uint8
 const (
 	notOpened openState = iota
 	isOpen
-	keyGone // the key is destroyed
+	keyGone   // the key is destroyed
+	isDamaged // the content is not what was sealed, or not what its type says
 )
+
+func damagedBy(cause string) opened { return opened{state: isDamaged, cause: cause} }
 
 // contents opens sealed contents for the memories, in bulk, and keeps nothing of them but keyed hashes and vectors.
 type contents struct {
@@ -40,11 +45,11 @@ type contents struct {
 type request struct {
 	item, event int
 	sealed      seal.Item
-	finish      func(c *contents, plain, termKey []byte) (opened, error)
+	finish      func(plain, termKey []byte) opened
 }
 
-// prepare opens what the fold will need of each commit. A content that is damaged parks its commit; one whose key is gone
-// is marked; that the rows of keys cannot be read is fatal.
+// prepare opens what the fold will need of each commit. What a content that cannot be opened means is for the fold to say,
+// which knows the tombstones; that the rows of keys cannot be read is fatal.
 func (c *contents) prepare(ctx context.Context, items []item) error {
 	var requests []request
 	for i := range items {
@@ -63,19 +68,11 @@ func (c *contents) prepare(ctx context.Context, items []item) error {
 	}
 	termKeys := make(map[string][]byte)
 	for i, res := range c.keys.OpenMany(ctx, sealed) {
-		it := &items[requests[i].item]
-		if it.err != nil {
-			continue
-		}
 		o, err := c.finish(ctx, &requests[i], res, termKeys)
-		if p := (*parkError)(nil); errors.As(err, &p) {
-			it.err = p
-			continue
-		}
 		if err != nil {
 			return err
 		}
-		it.opened[requests[i].event] = o
+		items[requests[i].item].opened[requests[i].event] = o
 	}
 	return nil
 }
@@ -146,9 +143,9 @@ func (c *contents) finish(ctx context.Context, q *request, res seal.Result, term
 	case errors.Is(res.Err, seal.ErrKeyDestroyed):
 		return opened{state: keyGone}, nil
 	case errors.Is(res.Err, seal.ErrTampered):
-		return opened{}, park(causeTampered)
+		return damagedBy(causeTampered), nil
 	case errors.Is(res.Err, seal.ErrBadToken):
-		return opened{}, park(causeBadToken)
+		return damagedBy(causeBadToken), nil
 	case res.Err != nil:
 		return opened{}, fmt.Errorf("open content: %w", res.Err)
 	}
@@ -166,7 +163,7 @@ func (c *contents) finish(ctx context.Context, q *request, res seal.Result, term
 		termKey = t.TermKey()
 		termKeys[tenant] = termKey
 	}
-	return q.finish(c, res.Plaintext, termKey)
+	return q.finish(res.Plaintext, termKey), nil
 }
 
 // openFact opens the content of a fact that is promoted later than it was proposed.
@@ -185,46 +182,46 @@ func (c *contents) openOne(ctx context.Context, q *request) (opened, error) {
 	return c.finish(ctx, q, res[0], make(map[string][]byte))
 }
 
-func finishEpisode(_ *contents, plain, termKey []byte) (opened, error) {
+func finishEpisode(plain, termKey []byte) opened {
 	var content events.EpisodeContent
 	if err := json.Unmarshal(plain, &content); err != nil {
-		return opened{}, park(causeBadContent)
+		return damagedBy(causeBadContent)
 	}
-	return openText(content.SearchText(), termKey), nil
+	return openText(content.SearchText(), termKey)
 }
 
-func finishFact(_ *contents, plain, termKey []byte) (opened, error) {
+func finishFact(plain, termKey []byte) opened {
 	var content events.FactContent
 	if err := json.Unmarshal(plain, &content); err != nil {
-		return opened{}, park(causeBadContent)
+		return damagedBy(causeBadContent)
 	}
-	return openText(content.SearchText(), termKey), nil
+	return openText(content.SearchText(), termKey)
 }
 
-func finishVector(_ *contents, plain, _ []byte) (opened, error) {
+func finishVector(plain, _ []byte) opened {
 	if len(plain) == 0 || len(plain)%4 != 0 {
-		return opened{}, park(causeBadVector)
+		return damagedBy(causeBadVector)
 	}
 	values := make([]float32, len(plain)/4)
 	for i := range values {
 		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(plain[4*i:]))
 	}
 	if index.CheckValues(values) != nil {
-		return opened{}, park(causeBadVector)
+		return damagedBy(causeBadVector)
 	}
-	return opened{state: isOpen, vector: values}, nil
+	return opened{state: isOpen, vector: values}
 }
 
 // openText turns text into its terms: each distinct one with its frequency, in the order of first occurrence.
 func openText(text string, termKey []byte) opened {
-	list := wordsOf(text)
+	list := words.Terms(text)
 	o := opened{state: isOpen, length: clampUint32(len(list))}
 	at := make(map[string]int, len(list))
 	seen := make(map[uint64]int, len(list))
 	for _, w := range list {
 		i, ok := at[w]
 		if !ok {
-			token := wordKey(termKey, w)
+			token := words.Key(termKey, w)
 			if i, ok = seen[token]; !ok {
 				i = len(o.terms)
 				seen[token] = i

@@ -44,6 +44,41 @@ func (e *engine) park(it *item, cause string) error {
 	return e.set(parkedKey(it.subject, it.position), []byte(cause))
 }
 
+// parkBehind parks a commit behind another of its aggregate, but not its tombstones: what they end does not depend on what
+// is parked, and must not wait for it.
+func (e *engine) parkBehind(ctx context.Context, it *item) error {
+	if it.err != nil {
+		return e.park(it, causeBehind)
+	}
+	tombs := *it
+	tombs.rec.Events, tombs.opened, tombs.types = nil, nil, nil
+	for i, ev := range it.rec.Events {
+		if isTombstone(ev) {
+			tombs.rec.Events = append(tombs.rec.Events, ev)
+			tombs.types = append(tombs.types, it.types[i])
+			tombs.opened = append(tombs.opened, opened{})
+		}
+	}
+	if len(tombs.rec.Events) > 0 {
+		if err := e.try(ctx, &tombs); err != nil {
+			return err
+		}
+	}
+	if len(tombs.rec.Events) == len(it.rec.Events) {
+		return nil
+	}
+	return e.park(it, causeBehind)
+}
+
+func isTombstone(ev events.Event) bool {
+	switch ev.(type) {
+	case events.EpisodeForgotten, events.FactForgotten, events.SubjectForgotten:
+		return true
+	default:
+		return false
+	}
+}
+
 // parkedRow is one parked commit.
 type parkedRow struct {
 	subject  string // as the key has it

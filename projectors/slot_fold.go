@@ -21,7 +21,7 @@ type slotFold struct {
 // slotUser is told what happens to facts, so that it can keep rows of its own.
 type slotUser interface {
 	// check is called before a commit of a slot is folded, and may refuse it with a *parkError.
-	check(ctx context.Context, it *item, s *slotState) error
+	check(ctx context.Context, it *item, s *slotState, dead []deadFact) error
 	// changed is called after a fact was written.
 	changed(ctx context.Context, s *slotState, fs *factState, position uint64) error
 	// dropped is called after a fact was removed for its tombstone.
@@ -54,7 +54,7 @@ func (f *slotFold) fold(ctx context.Context, it *item) error {
 	if err != nil {
 		return err
 	}
-	if err := f.user.check(ctx, it, s); err != nil {
+	if err := f.user.check(ctx, it, s, dead); err != nil {
 		return err
 	}
 	for _, t := range dead {
@@ -72,7 +72,7 @@ func (f *slotFold) fill(ctx context.Context, s *slotState, sid string, r *events
 	live := *r
 	if len(dead) > 0 {
 		live.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e events.Event) bool {
-			return slices.ContainsFunc(dead, func(d deadFact) bool { return d.id == factOf(e) })
+			return isDead(dead, factOf(e))
 		})
 	}
 	lost := lostSources(s, &live)
@@ -121,6 +121,10 @@ func (f *slotFold) refresh(ctx context.Context, s *slotState, fs *factState, r *
 type deadFact struct {
 	id, erasure string
 	event       bool
+}
+
+func isDead(dead []deadFact, id string) bool {
+	return slices.ContainsFunc(dead, func(d deadFact) bool { return d.id == id })
 }
 
 // forgotten lists the facts of a commit that have a tombstone, or get theirs in it.

@@ -174,7 +174,8 @@ func (s *Snapshot) Facts(tenant string, f FactFilter) (rows []FactAt, next strin
 	if f.ValidAt != nil {
 		q.at = *f.ValidAt
 	}
-	if !f.History && f.KnownAt == nil {
+	// A slot whose facts have all ended has no row for current reads, though some were true at an earlier time.
+	if !f.History && f.KnownAt == nil && f.ValidAt == nil {
 		return q.current()
 	}
 	return q.all()
@@ -203,10 +204,6 @@ func (q *factQuery) current() (rows []FactAt, next string, err error) {
 	prefix, from, err := q.bounds(sortNow)
 	if err != nil {
 		return nil, "", err
-	}
-	if q.f.ValidAt != nil {
-		// A slot whose facts have all ended has no such row, though some were true before.
-		return q.all()
 	}
 	subject := newKey(sortNow).part(q.tenant).part(q.f.Subject)
 	err = scan(q.s.facts, prefix, from, func(k, value []byte) (bool, error) {

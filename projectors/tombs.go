@@ -31,12 +31,11 @@ const tombBits = 1 << 23
 type tombs struct {
 	r    pebble.Reader
 	seed maphash.Seed
-	bits []uint64
-	any  bool
+	bits []uint64 // nil while there is no tombstone
 }
 
 func loadTombs(r pebble.Reader) (*tombs, error) {
-	t := &tombs{r: r, seed: maphash.MakeSeed(), bits: make([]uint64, tombBits/64)}
+	t := &tombs{r: r, seed: maphash.MakeSeed()}
 	for _, sort := range []byte{sortSubjectTomb, sortTomb} {
 		err := scan(r, []byte{sort}, nil, func(key, _ []byte) (bool, error) {
 			t.add(key)
@@ -50,7 +49,9 @@ func loadTombs(r pebble.Reader) (*tombs, error) {
 }
 
 func (t *tombs) add(key []byte) {
-	t.any = true
+	if t.bits == nil {
+		t.bits = make([]uint64, tombBits/64)
+	}
 	h := maphash.Bytes(t.seed, key)
 	for range 3 {
 		bit := h % tombBits
@@ -60,7 +61,7 @@ func (t *tombs) add(key []byte) {
 }
 
 func (t *tombs) has(key []byte) (bool, error) {
-	if !t.any {
+	if t.bits == nil {
 		return false, nil
 	}
 	h := maphash.Bytes(t.seed, key)
@@ -84,7 +85,7 @@ func (t *tombs) record(tenant, sid string, kind byte, id string) (bool, error) {
 
 // gone reports whether the record or its subject is forgotten.
 func (t *tombs) gone(tenant, sid string, kind byte, id string) (bool, error) {
-	if !t.any {
+	if t.bits == nil {
 		return false, nil
 	}
 	if dead, err := t.subject(tenant, sid); dead || err != nil {

@@ -1,0 +1,31 @@
+package projectors
+
+import (
+	"os"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+var tempDir = sync.OnceValue(func() string {
+	dir, err := os.MkdirTemp("", "projectors-test-")
+	if err != nil {
+		panic(err)
+	}
+	return dir
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			os.Stderr.WriteString(err.Error() + "\n")
+			code = 1
+		}
+	}
+	if err := os.RemoveAll(tempDir()); err != nil && code == 0 {
+		code = 1
+	}
+	os.Exit(code)
+}
