@@ -33,6 +33,23 @@ func factItem(row *projectors.FactRow) seal.Item {
 	}
 }
 
+func (c *candidate) item() seal.Item {
+	if c.episode != nil {
+		return episodeItem(c.episode)
+	}
+	return factItem(c.fact)
+}
+
+// searchText is what a candidate is found by.
+func (c *candidate) searchText(plain []byte) (string, error) {
+	if c.episode != nil {
+		content, err := parse[events.EpisodeContent](plain)
+		return content.SearchText(), err
+	}
+	content, err := parse[events.FactContent](plain)
+	return content.SearchText(), err
+}
+
 // openAll opens contents with one read of the keys. What was forgotten has no
 // key any more: its place is nil, which is no error. Damage is one.
 func (s *Service) openAll(ctx context.Context, items []seal.Item) ([][]byte, error) {

@@ -55,9 +55,11 @@ func (s *erasingSnapshot) Fact(tenant, id string) (tombstones.Fact, error) {
 	if err != nil {
 		return tombstones.Fact{}, fmt.Errorf("read fact: %w", err)
 	}
-	return tombstones.Fact{
-		Record: recordOfFact(&row), Forgotten: row.Status == events.StatusDeleted, Erasure: row.Erasure,
-	}, nil
+	f := tombstones.Fact{Record: recordOfFact(&row)}
+	if row.Status == events.StatusDeleted {
+		f.Erasure, f.Tombstone = row.Erasure, row.ChangedAt
+	}
+	return f, nil
 }
 
 func recordOfFact(row *projectors.FactRow) tombstones.Record {

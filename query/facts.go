@@ -52,11 +52,12 @@ func (s *Service) Facts(ctx context.Context, caller events.Caller, req FactsRequ
 		Now:       r.now,
 	}
 	at := req.AsOf.Or(r.now)
-	if !filter.History {
+	filter.KnownAt = throughMicro(req.KnownAt)
+	if req.AsOf != nil {
 		filter.ValidAt = &at
-	}
-	if req.KnownAt != nil {
-		filter.KnownAt = &req.KnownAt.Time
+		if filter.KnownAt == nil {
+			filter.KnownAt = lastInstant() // all that is known
+		}
 	}
 	rows, next, err := r.snap.Facts(r.token, filter)
 	if err != nil {
@@ -297,6 +298,23 @@ func timeOf(t *events.Time) string {
 		return ""
 	}
 	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// throughMicro is the last instant of t's microsecond. Times of record are finer
+// than the times of requests and answers: what an answer says was recorded at t
+// was known at t.
+func throughMicro(t *events.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	end := t.Add(time.Microsecond - time.Nanosecond)
+	return &end
+}
+
+// lastInstant is later than any time of record.
+func lastInstant() *time.Time {
+	t := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	return &t
 }
 
 // join is unambiguous: no name holds U+0000.

@@ -3,7 +3,7 @@ package query
 import (
 	"math"
 
-	"github.com/annals-memory/annals/projectors/index"
+	"github.com/annals-memory/annals/projectors/index/words"
 )
 
 // The constants of score fusion, in one place. DESIGN.md says where they come
@@ -13,10 +13,6 @@ const (
 	// counts: the sum is scaled to 0..1.
 	lexicalShare = 1.0
 	denseShare   = 0.5
-
-	// idfShare is how rare a word of a question is, on average, as a share of
-	// the rarest possible.
-	idfShare = 0.55
 
 	// denseFloor is the cosine at which two texts have nothing to do with each
 	// other: vectors of sentences are never orthogonal.
@@ -32,26 +28,19 @@ type signals struct {
 	isLexical, isDense bool
 }
 
-// scale is what turns the raw scores of one question into relevance. It depends
-// on the question and on how much could answer it, never on the candidates: the
-// best of a bad lot stays bad.
+// scale is what turns the raw scores of one question into relevance. BM25 says
+// which text has more of a question's words, and nothing of how much that is: its
+// scores grow with the number of memories and the rarity of words, and are next
+// to nothing where every memory has the word. So the best text is opened and its
+// share of the question's words is what its score stands for: the best of a bad
+// lot stays bad.
 type scale struct {
-	// ceiling is the BM25 score of a short text with every word of the question.
-	ceiling float64
+	// best is the highest BM25 score, coverage the share of the question's
+	// different words that are in its text.
+	best, coverage float64
 	// dense says that the question has a vector. Without one the words alone
 	// decide, on the same scale.
 	dense bool
-}
-
-// newScale is for a question of so many different words, asked of so many
-// memories. It is an estimate: the exact sum of the inverse document frequencies
-// is known to the index alone.
-func newScale(words, memories int, dense bool) scale {
-	rarest := math.Log1p(float64(max(1, memories)))
-	return scale{
-		ceiling: float64(max(1, words)) * (index.BM25K1 + 1) * idfShare * rarest,
-		dense:   dense,
-	}
 }
 
 // fuse turns raw scores into a relevance in 0..1.
@@ -64,7 +53,26 @@ func (s scale) fuse(raw signals) float64 {
 	return clamp(sum / shares)
 }
 
-func (s scale) lexical(score float64) float64 { return clamp(score / s.ceiling) }
+func (s scale) lexical(score float64) float64 {
+	if !(s.best > 0) {
+		return 0
+	}
+	return clamp(score / s.best * s.coverage)
+}
+
+// coverage is the share of the question's words that are in a text.
+func coverage(question map[string]bool, text string) float64 {
+	if len(question) == 0 {
+		return 0
+	}
+	found := make(map[string]bool)
+	for _, term := range words.Terms(text) {
+		if question[term] {
+			found[term] = true
+		}
+	}
+	return float64(len(found)) / float64(len(question))
+}
 
 func scaleDense(cosine float64) float64 {
 	return clamp((cosine - denseFloor) / (1 - denseFloor))

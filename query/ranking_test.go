@@ -93,8 +93,10 @@ func TestScoresStayInBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := signals{lexical: rapid.Float64().Draw(t, "lexical"), dense: rapid.Float64().Draw(t, "dense")}
-		words, memories := rapid.IntRange(0, 50).Draw(t, "words"), rapid.IntRange(0, 1_000_000).Draw(t, "memories")
-		of := newScale(words, memories, rapid.Bool().Draw(t, "with dense"))
+		of := scale{
+			best: rapid.Float64().Draw(t, "best"), coverage: rapid.Float64Range(0, 1).Draw(t, "coverage"),
+			dense: rapid.Bool().Draw(t, "with dense"),
+		}
 		r := of.fuse(s)
 		if !(r >= 0 && r <= 1) {
 			t.Fatalf("relevance is %v", r)
@@ -105,7 +107,7 @@ func TestScoresStayInBounds(t *testing.T) {
 			t.Fatal("more words in common made it less relevant")
 		}
 	})
-	if r := newScale(1, 1, true).fuse(signals{lexical: math.NaN(), dense: math.NaN()}); r != 0 {
+	if r := (scale{best: 1, coverage: 1, dense: true}).fuse(signals{lexical: math.NaN(), dense: math.NaN()}); r != 0 {
 		t.Errorf("relevance of NaN is %v", r)
 	}
 }
@@ -123,7 +125,7 @@ func TestRelevanceFloor(t *testing.T) {
 		"same meaning, no word":   {signals{dense: 0.75}, true},
 		"a rare word and meaning": {signals{lexical: 6, dense: 0.5}, true},
 	} {
-		if got := newScale(4, 1000, true).fuse(tc.s) >= relevanceFloor; got != tc.want {
+		if got := (scale{best: 20, coverage: 0.8, dense: true}).fuse(tc.s) >= relevanceFloor; got != tc.want {
 			t.Errorf("%s: relevant is %v, want %v", name, got, tc.want)
 		}
 	}

@@ -1,8 +1,11 @@
 package query
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
@@ -55,9 +58,14 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 	for i, res := range answer.Results {
 		ids[i] = res.ID
 	}
-	answer.TraceID, _, err = s.traces.RecordRecall(ctx, caller, Recalled{
-		Subject: sid, Query: req.Query, Memories: ids, At: answer.Position, Weights: name,
-	})
+	recalled := Recalled{Subject: sid, Query: req.Query, Memories: ids, At: answer.Position, Weights: name}
+	answer.TraceID, _, err = s.traces.RecordRecall(ctx, caller, recalled)
+	if errors.Is(err, events.ErrForgotten) {
+		// The subject was forgotten while it was asked about: then there is
+		// nothing to answer, and of the question nothing is kept either.
+		answer.Results, answer.Omitted, answer.NothingRelevant = []Result{}, 0, true
+		answer.TraceID, _, err = s.traces.RecordRecall(ctx, caller, Recalled{At: answer.Position, Weights: name})
+	}
 	if err != nil {
 		return RecallAnswer{}, fmt.Errorf("record recall: %w", err)
 	}
@@ -119,30 +127,65 @@ func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w 
 
 // ranked scores what is eligible and relevant among the first candidates.
 func (s *Service) ranked(ctx context.Context, q *search, w Weights, depth int) ([]ranked, bool, error) {
-	found, err := q.candidates(ctx, depth)
+	found, complete, err := q.candidates(ctx, depth)
 	if err != nil {
 		return nil, false, err
 	}
-	horizons := s.horizonTokens(q.reading)
-	list := make([]ranked, 0, len(found.list))
-	for _, c := range found.list {
-		relevance := found.scale.fuse(c.signals)
-		if relevance < relevanceFloor {
-			continue
-		}
+	eligible := found[:0]
+	for _, c := range found {
 		ok, err := q.eligible(&c)
 		if err != nil {
 			return nil, false, err
 		}
-		if !ok {
+		if ok {
+			eligible = append(eligible, c)
+		}
+	}
+	scale, err := s.scale(ctx, q, eligible)
+	if err != nil {
+		return nil, false, err
+	}
+	horizons := s.horizonTokens(q.reading)
+	list := make([]ranked, 0, len(eligible))
+	for _, c := range eligible {
+		components := c.components(q, scale, horizons)
+		if components.Relevance = scale.fuse(c.signals); components.Relevance < relevanceFloor {
 			continue
 		}
-		components := c.components(q, found.scale, horizons)
-		components.Relevance = relevance
 		list = append(list, ranked{candidate: c, score: Score(w, components), components: components})
 	}
 	rank(list)
-	return list, found.complete, nil
+	return list, complete, nil
+}
+
+// scale opens the text with the best BM25 score to see what that score is worth.
+func (s *Service) scale(ctx context.Context, q *search, list []candidate) (scale, error) {
+	out := scale{dense: len(q.queries[0].Vector) > 0}
+	byWords := make([]*candidate, 0, len(list))
+	for i := range list {
+		if list[i].isLexical {
+			byWords = append(byWords, &list[i])
+		}
+	}
+	slices.SortFunc(byWords, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(b.signals.lexical, a.signals.lexical), cmp.Compare(b.Position, a.Position), cmp.Compare(a.ID, b.ID))
+	})
+	for _, c := range byWords {
+		opened, err := s.openAll(ctx, []seal.Item{c.item()})
+		if err != nil {
+			return scale{}, err
+		}
+		if opened[0] == nil {
+			continue // forgotten meanwhile
+		}
+		text, err := c.searchText(opened[0])
+		if err != nil {
+			return scale{}, err
+		}
+		out.best, out.coverage = c.signals.lexical, coverage(q.words, text)
+		break
+	}
+	return out, nil
 }
 
 // components are those that follow from the row.
@@ -193,11 +236,7 @@ func (s *Service) results(ctx context.Context, q *search, list []ranked, k int, 
 func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked, explain bool) ([]Result, error) {
 	items := make([]seal.Item, len(chunk))
 	for i := range chunk {
-		if chunk[i].episode != nil {
-			items[i] = episodeItem(chunk[i].episode)
-		} else {
-			items[i] = factItem(chunk[i].fact)
-		}
+		items[i] = chunk[i].item()
 	}
 	opened, err := s.openAll(ctx, items)
 	if err != nil || len(opened) == 0 {

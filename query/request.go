@@ -24,7 +24,7 @@ type Include string
 const (
 	// IncludeCurrent lists the facts that are true at the time asked about.
 	IncludeCurrent Include = "current"
-	// IncludeHistory lists every version of every fact.
+	// IncludeHistory lists every fact that ever was one, as it is known now.
 	IncludeHistory Include = "history"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,7 +38,9 @@ type candidate struct {
 type search struct {
 	*reading
 
-	queries  []index.Query
+	queries []index.Query
+	// words are the question's different words.
+	words    map[string]bool
 	occurred *Period
 	// at is the valid time asked about, known the time of record or nil.
 	at    time.Time
@@ -70,17 +73,19 @@ func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, vector [
 	if filter.LabelsAll, err = r.labels(req.Filter); err != nil {
 		return nil, err
 	}
-	q := index.Query{Filter: filter, Terms: r.terms(req.Query), Vector: vector}
+	question := make(map[string]bool)
+	for _, term := range words.Terms(req.Query) {
+		question[term] = true
+	}
+	q := index.Query{Filter: filter, Terms: r.terms(question), Vector: vector}
 	if len(vector) > 0 {
 		q.Model = s.model.Key()
 	}
 	out := &search{
-		reading: r, occurred: req.Occurred, at: req.AsOf.Or(r.now), asOf: req.AsOf != nil,
+		reading: r, words: question, occurred: req.Occurred, at: req.AsOf.Or(r.now), asOf: req.AsOf != nil,
 		forgotten: make(map[string]bool),
 	}
-	if req.KnownAt != nil {
-		out.known = &req.KnownAt.Time
-	}
+	out.known = throughMicro(req.KnownAt)
 	out.queries = out.split(q)
 	return out, nil
 }
@@ -144,17 +149,14 @@ func one(value string) []string {
 }
 
 // terms are the keyed hashes of the question's words.
-func (r *reading) terms(query string) []uint64 {
+func (r *reading) terms(question map[string]bool) []uint64 {
 	key := r.tenant.TermKey()
 	defer clear(key)
-	var tokens []uint64
-	seen := make(map[string]bool)
-	for _, term := range words.Terms(query) {
-		if !seen[term] {
-			seen[term] = true
-			tokens = append(tokens, words.Key(key, term))
-		}
+	tokens := make([]uint64, 0, len(question))
+	for term := range question {
+		tokens = append(tokens, words.Key(key, term))
 	}
+	slices.Sort(tokens)
 	return tokens
 }
 
@@ -171,33 +173,25 @@ func (r *reading) labels(filter map[string]jsontext.Value) ([]string, error) {
 	return tokens, nil
 }
 
-// found is what both channels have to say to one question.
-type found struct {
-	list  []candidate
-	scale scale
-	// complete says that there is nothing further down.
-	complete bool
-}
-
-// candidates asks both channels and joins their lists.
-func (q *search) candidates(ctx context.Context, depth int) (*found, error) {
-	out := &found{complete: true}
-	eligible := 0
+// candidates asks both channels and joins their lists. complete says that there
+// is nothing further down.
+func (q *search) candidates(ctx context.Context, depth int) (list []candidate, complete bool, err error) {
+	complete = true
 	at := make(map[string]int)
 	add := func(h index.Hit, set func(*signals)) {
 		i, ok := at[h.ID]
 		if !ok {
-			i = len(out.list)
+			i = len(list)
 			at[h.ID] = i
-			out.list = append(out.list, candidate{Kind: h.Kind, ID: h.ID, Position: h.Seq})
+			list = append(list, candidate{Kind: h.Kind, ID: h.ID, Position: h.Seq})
 		}
-		set(&out.list[i].signals)
+		set(&list[i].signals)
 	}
 	for _, query := range q.queries {
 		query.K = depth
 		ranking, err := q.snap.Candidates(ctx, query)
 		if err != nil {
-			return nil, fmt.Errorf("find candidates: %w", err)
+			return nil, false, fmt.Errorf("find candidates: %w", err)
 		}
 		for _, h := range ranking.Lexical {
 			add(h, func(s *signals) { s.lexical, s.isLexical = h.Score, true })
@@ -205,11 +199,9 @@ func (q *search) candidates(ctx context.Context, depth int) (*found, error) {
 		for _, h := range ranking.Dense {
 			add(h, func(s *signals) { s.dense, s.isDense = h.Score, true })
 		}
-		eligible += ranking.Eligible
-		out.complete = out.complete && len(ranking.Lexical) < depth && len(ranking.Dense) < depth
+		complete = complete && len(ranking.Lexical) < depth && len(ranking.Dense) < depth
 	}
-	out.scale = newScale(len(q.queries[0].Terms), eligible, len(q.queries[0].Vector) > 0)
-	return out, nil
+	return list, complete, nil
 }
 
 // eligible reads the row of a candidate and reports whether it may be shown at

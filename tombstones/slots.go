@@ -59,8 +59,9 @@ func (e *Eraser) changeSlot(
 // slot, because the command that would have made them never got so far, have
 // nothing to forget; if all are, the error is ErrNotFound.
 func (e *Eraser) buryFacts(ctx context.Context, j *job, list []*target) (merged []string, err error) {
-	found := 0
-	for rest := list; len(rest) > 0; {
+	rest := slices.DeleteFunc(slices.Clone(list), func(t *target) bool { return t.position != 0 })
+	found := len(list) - len(rest)
+	for len(rest) > 0 {
 		n := 1
 		for n < len(rest) && rest[n].Aggregate == rest[0].Aggregate {
 			n++

@@ -63,10 +63,10 @@ func (e *Eraser) findTombstone(ctx context.Context, j *job, id string) (target, 
 	t := target{}
 	err = e.snapshot(ctx, func(s Snapshot) error {
 		f, err := s.Fact(j.token, id)
-		t.Record = f.Record
+		t.Record, t.erasure, t.position = f.Record, f.Erasure, f.Tombstone
 		return err //nolint:wrapcheck // The caller wraps it.
 	})
-	if errors.Is(err, events.ErrNotFound) {
+	if errors.Is(err, events.ErrNotFound) || (err == nil && t.position == 0) {
 		return target{}, events.ErrNotFound
 	}
 	if err != nil {
@@ -193,15 +193,10 @@ func (e *Eraser) own(s Snapshot, j *job) ([]target, error) {
 		if t.Erasure != j.erasure || t.Kind == events.KindSubject {
 			continue
 		}
-		r := Record{Kind: t.Kind, ID: t.ID, Aggregate: t.ID, Subject: t.Subject}
-		if t.Kind == events.KindFact {
-			f, err := s.Fact(j.token, t.ID)
-			if err != nil {
-				return nil, fmt.Errorf("read tombstone: %w", err)
-			}
-			r = f.Record
-		}
-		list = append(list, target{Record: r})
+		list = append(list, target{
+			Record:  Record{Kind: t.Kind, ID: t.ID, Subject: t.Subject},
+			erasure: t.Erasure, position: t.Position,
+		})
 	}
 	return list, nil
 }

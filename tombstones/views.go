@@ -48,8 +48,10 @@ type Record struct {
 type Fact struct {
 	Record
 
-	Forgotten bool
+	// Erasure and Tombstone are the erasure and the position of its tombstone,
+	// if it has one. Aggregate and Position are not known then.
 	Erasure   string
+	Tombstone uint64
 }
 
 // Tombstone is what is left of a forgotten subject, episode or fact.
