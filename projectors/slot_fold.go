@@ -270,6 +270,10 @@ func (f *slotFold) removeSource(s *slotState, fs *factState, ref events.SourceRe
 }
 
 func (f *slotFold) addSources(s *slotState, fs *factState) error {
+	if slices.Equal(fs.linked, fs.fact.Sources) {
+		return nil
+	}
+	fs.linked = slices.Clone(fs.fact.Sources)
 	for _, ref := range fs.fact.Sources {
 		k := fromEpisodeKey(s.key.tenant, ref.Episode, s.key.slot, fs.order)
 		if err := f.e.set(k, []byte(s.sid)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/annals-memory/annals/events"
@@ -22,6 +23,8 @@ type factState struct {
 	status events.FactStatus
 	// row and rev are the digests of the stored rows.
 	row, rev digest
+	// linked are the sources whose lineage is written.
+	linked []events.SourceRef
 	// inIndex says that the search index knows the fact.
 	inIndex bool
 }
@@ -228,6 +231,7 @@ func (f *slotFold) load(s *slotState) error {
 		fs.fact = &fs.storedFact.fact
 		fs.valid, fs.status = fs.fact.Valid, fs.fact.Status
 		fs.inIndex = indexed(fs.fact, fs.masked)
+		fs.linked = slices.Clone(fs.fact.Sources)
 		if f.readRows {
 			rk := revisionKey(s.key.tenant, s.sid, s.key.slot, o, fs.revision)
 			found, err := get(f.e.db, rk, func(value []byte) error {

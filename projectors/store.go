@@ -10,9 +10,14 @@ import (
 )
 
 const (
-	memTableBytes = 16 << 20
-	bloomBits     = 10
-	maxOpenFiles  = 500
+	// A memory table grows to its size only while much is folded at once, as in a rebuild. The levels are tuned for that:
+	// little is rewritten on the way, at the price of a few more files to look into for a read.
+	memTableBytes    = 32 << 20
+	baseLevelBytes   = 256 << 20
+	level0Compaction = 8
+	level0Stop       = 32
+	bloomBits        = 10
+	maxOpenFiles     = 500
 )
 
 // storeLogger passes on that something happened in a store, never its words: they may hold keys.
@@ -37,8 +42,12 @@ func openStore(fs vfs.FS, dir string, cache *pebble.Cache, log *slog.Logger, cre
 		ErrorIfNotExists:   !create,
 		FormatMajorVersion: pebble.FormatNewest,
 		MemTableSize:       memTableBytes,
+		LBaseMaxBytes:      baseLevelBytes,
 		MaxOpenFiles:       maxOpenFiles,
 		Logger:             storeLogger{log: log},
+
+		L0CompactionThreshold: level0Compaction,
+		L0StopWritesThreshold: level0Stop,
 	}
 	opts.EventListener = &pebble.EventListener{BackgroundError: func(error) {
 		log.Error("view store failed in the background")
@@ -53,3 +62,6 @@ func openStore(fs vfs.FS, dir string, cache *pebble.Cache, log *slog.Logger, cre
 	}
 	return db, nil
 }
+
+// newCache makes the block cache that all views share.
+func newCache(cfg *Config) *pebble.Cache { return pebble.NewCache(cfg.CacheBytes) }

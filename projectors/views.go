@@ -26,7 +26,7 @@ func Open(ctx context.Context, cfg Config) (*Views, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	v := &Views{cfg: cfg, cache: pebble.NewCache(cfg.CacheBytes), index: pebbleindex.New([]byte{sortIndex})}
+	v := &Views{cfg: cfg, cache: newCache(&cfg), index: pebbleindex.New([]byte{sortIndex})}
 	for _, s := range []*spec{factsSpec(), memoriesSpec(&v.cfg, v.index), tracesSpec()} {
 		l, err := openLane(&v.cfg, s, v.cache)
 		if err != nil {
