@@ -51,8 +51,12 @@ func (c *cli) open(ctx context.Context, t terminal) (*session, error) {
 		token = n.LocalToken()
 	}
 	stop := n.Start(ctx)
+	if err := n.CatchUp(ctx); err != nil {
+		return nil, errors.Join(err, stop(), n.Close())
+	}
 	return &session{Client: client.InProcess(n.Handler(), token), close: func() error {
-		return errors.Join(stop(), n.Close())
+		// Nobody else will embed what was captured.
+		return errors.Join(n.Settle(ctx), stop(), n.Close())
 	}}, nil
 }
 

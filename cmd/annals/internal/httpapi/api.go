@@ -49,7 +49,7 @@ func (a *API) Run(ctx context.Context) error { return a.ops.run(ctx) }
 
 // position is the query of a read of one record.
 type position struct {
-	WaitFor uint64 `json:"wait_for,omitempty"`
+	WaitFor uint64 `json:"wait_for,omitzero"`
 }
 
 func record[T any](r Request[T], waitFor uint64) query.RecordRequest {
@@ -58,7 +58,8 @@ func record[T any](r Request[T], waitFor uint64) query.RecordRequest {
 
 func (a *API) memories() {
 	agent := []events.Role{events.RoleAgent}
-	readers := []events.Role{events.RoleAgent, events.RoleReviewer, events.RoleAuditor, events.RoleAdmin}
+	readers := []events.Role{events.RoleAgent, events.RoleReviewer, events.RoleAdmin}
+	auditors := append([]events.Role{events.RoleAuditor}, readers...)
 	c := a.core
 	add(a, Route{Method: http.MethodPost, Path: "/v1/episodes", Summary: "Capture an episode.", Roles: agent, Status: http.StatusCreated},
 		func(ctx context.Context, r Request[producers.CaptureRequest]) (producers.Captured, error) {
@@ -89,11 +90,11 @@ func (a *API) memories() {
 		func(ctx context.Context, r Request[position]) (query.FactAnswer, error) {
 			return c.Query.Fact(ctx, r.Caller, record(r, r.In.WaitFor))
 		})
-	add(a, Route{Method: http.MethodGet, Path: "/v1/facts/{id}/history", Summary: "Every version of every fact of its slot.", Roles: readers, Reads: true},
+	add(a, Route{Method: http.MethodGet, Path: "/v1/facts/{id}/history", Summary: "Every version of every fact of its slot.", Roles: auditors, Reads: true},
 		func(ctx context.Context, r Request[position]) (query.HistoryAnswer, error) {
 			return c.Query.FactHistory(ctx, r.Caller, record(r, r.In.WaitFor))
 		})
-	add(a, Route{Method: http.MethodGet, Path: "/v1/facts/{id}/lineage", Summary: "What a fact came from, and what came from it.", Roles: readers, Reads: true},
+	add(a, Route{Method: http.MethodGet, Path: "/v1/facts/{id}/lineage", Summary: "What a fact came from, and what came from it.", Roles: auditors, Reads: true},
 		func(ctx context.Context, r Request[position]) (query.LineageAnswer, error) {
 			return c.Query.FactLineage(ctx, r.Caller, record(r, r.In.WaitFor))
 		})

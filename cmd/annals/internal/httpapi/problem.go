@@ -23,7 +23,7 @@ type Problem struct {
 	// Field is the path of the field at fault.
 	Field string `json:"field,omitempty"`
 	// CurrentVersion is where the aggregate stands, on a conflict.
-	CurrentVersion uint64 `json:"current_version,omitempty"`
+	CurrentVersion uint64 `json:"current_version,omitzero"`
 }
 
 func problem(status int, code, detail string) Problem {

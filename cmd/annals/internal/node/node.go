@@ -170,7 +170,7 @@ func (n *Node) openKeys(o Options, streams *natslog.Streams) error {
 		return err
 	}
 	root, err := seal.OpenFileRoot(filepath.Join(o.Data, rootFile), seal.FileRootOptions{Create: fresh})
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, seal.ErrRootMissing) {
 		return fmt.Errorf("root key is missing beside an existing log; put %s back, nothing can be opened without it: %w",
 			filepath.Join(o.Data, rootFile), err)
 	}

@@ -34,7 +34,7 @@ func (n *Node) Serve(ctx context.Context, l net.Listener, accepting func()) erro
 	})
 	g.Go(func() error {
 		defer bcancel()
-		if err := n.catchUp(gctx); err == nil {
+		if err := n.CatchUp(gctx); err == nil {
 			if err := announce(n.data, l.Addr().String()); err != nil {
 				return errors.Join(err, srv.Close())
 			}
@@ -54,8 +54,8 @@ func (n *Node) Serve(ctx context.Context, l net.Listener, accepting func()) erro
 	return nil
 }
 
-// catchUp waits until the views have folded the log as it stands.
-func (n *Node) catchUp(ctx context.Context) error {
+// CatchUp returns when the views have folded the log as it stands.
+func (n *Node) CatchUp(ctx context.Context) error {
 	state, err := n.log.State(ctx)
 	if err != nil {
 		return fmt.Errorf("catch up: %w", err)
