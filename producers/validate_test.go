@@ -60,12 +60,16 @@ func TestCaptureRules(t *testing.T) {
 			rule{events.TooLarge, "too_long", "text"},
 		},
 		"future": {
-			func(r *producers.CaptureRequest) { r.OccurredAt = at(start().Add(producers.ClockSlack + time.Millisecond)) },
+			func(r *producers.CaptureRequest) {
+				r.OccurredAt = at(start().Add(producers.ClockSlack + time.Millisecond))
+			},
 			rule{events.Refused, "in_the_future", "occurred_at"},
 		},
 		"zero time": {func(r *producers.CaptureRequest) { r.OccurredAt = &events.Time{} }, rule{events.Malformed, "out_of_range", "occurred_at"}},
 		"year 10000": {
-			func(r *producers.CaptureRequest) { r.OccurredAt = &events.Time{Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)} },
+			func(r *producers.CaptureRequest) {
+				r.OccurredAt = &events.Time{Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}
+			},
 			rule{events.Malformed, "out_of_range", "occurred_at"},
 		},
 		"long session": {func(r *producers.CaptureRequest) { r.Session = long }, rule{events.TooLarge, "too_long", "session"}},
@@ -108,11 +112,15 @@ func TestCaptureRules(t *testing.T) {
 			rule{events.Malformed, "not_json", "metadata"},
 		},
 		"metadata NUL": {
-			func(r *producers.CaptureRequest) { r.Metadata = map[string]jsontext.Value{"k": jsontext.Value(`["\u0000"]`)} },
+			func(r *producers.CaptureRequest) {
+				r.Metadata = map[string]jsontext.Value{"k": jsontext.Value(`["\u0000"]`)}
+			},
 			rule{events.Malformed, "nul", "metadata"},
 		},
 		"metadata surrogate": {
-			func(r *producers.CaptureRequest) { r.Metadata = map[string]jsontext.Value{"k": jsontext.Value(`"\ud800"`)} },
+			func(r *producers.CaptureRequest) {
+				r.Metadata = map[string]jsontext.Value{"k": jsontext.Value(`"\ud800"`)}
+			},
 			rule{events.Malformed, "not_json", "metadata"},
 		},
 		"metadata key": {

@@ -1,0 +1,114 @@
+package producers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/producers"
+)
+
+func BenchmarkCapture(b *testing.B) {
+	text := strings.Repeat("a sentence of an episode. ", 20)
+	for name, open := range stores() {
+		for _, keyed := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/keyed=%t", name, keyed), func(b *testing.B) {
+				f := open(b).open(b)
+				f.capture("maria", "first sight")
+				who, r := user("acme"), episode("maria", text)
+				r.Session, r.Entities = "s1", []string{"Rome"}
+				i := 0
+				b.ReportAllocs()
+				for b.Loop() {
+					key := ""
+					if keyed {
+						i++
+						key = fmt.Sprintf("key %d", i)
+					}
+					if _, err := f.Capture(b.Context(), who, key, r); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The parts of a capture that are not this package's.
+func BenchmarkCaptureFloor(b *testing.B) {
+	s := onNATS(b)
+	f := s.open(b)
+	id := f.capture("maria", strings.Repeat("a sentence of an episode. ", 20))
+	rec := f.last(events.KindEpisode, id)
+	subject := f.last(events.KindSubject, subjectOf(f, id)).Aggregate
+	b.Run("last", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.log.Last(b.Context(), subject); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("append", func(b *testing.B) {
+		for b.Loop() {
+			c := rec.Commit
+			c.ID = newID()
+			c.Aggregate.ID = c.ID
+			if _, err := s.log.Append(b.Context(), c, events.ExpectNew); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("key", func(b *testing.B) {
+		scope := f.tenant().Scope(subjectOf(f, id), "general")
+		for b.Loop() {
+			if _, _, err := f.keys.CreateRecord(b.Context(), scope, newID(), nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkCaptureBatch(b *testing.B) {
+	for name, open := range stores() {
+		b.Run(name, func(b *testing.B) {
+			f := open(b).open(b)
+			req := producers.CaptureBatchRequest{Items: items(producers.MaxItems)}
+			for b.Loop() {
+				if _, err := f.CaptureBatch(b.Context(), user("acme"), "", req); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)*producers.MaxItems/b.Elapsed().Seconds(), "episodes/s")
+		})
+	}
+}
+
+func BenchmarkPropose(b *testing.B) {
+	for name, open := range stores() {
+		b.Run(name, func(b *testing.B) {
+			f := open(b).open(b)
+			e := f.capture("maria", "moved")
+			i := 0
+			for b.Loop() {
+				i++
+				r := claim(`"Rome"`, day(3), e)
+				r.Predicate = fmt.Sprintf("predicate %d", i)
+				if _, err := f.Propose(b.Context(), user("acme"), "", r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkPlace(b *testing.B) {
+	var k book
+	for i := 1; i <= 30; i++ {
+		k.place(observation{value: fmt.Sprint(i), observed: i})
+	}
+	c := producers.Claim{From: day(12), ObservedAt: day(12), Trust: events.TrustUser, Equal: func(string) bool { return false }}
+	for b.Loop() {
+		producers.Place(&k.slot, c)
+	}
+}
