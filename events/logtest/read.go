@@ -56,7 +56,7 @@ func testLongAggregate(t *testing.T, log events.Log) {
 			mustAppend(t, log, Episode("acme", fmt.Sprintf("e-%d", i), 16), events.ExpectNew)
 		}
 	}
-	for _, cut := range []int{0, 1, 999, 1000, 1001, 2000, n - 1, n} {
+	for _, cut := range []int{0, 1000, 2001, n - 1, n} {
 		after := uint64(0)
 		if cut > 0 {
 			after = positions[cut-1]

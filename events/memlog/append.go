@@ -26,8 +26,8 @@ func (l *Log) Append(ctx context.Context, c events.Commit, expect events.Expect)
 	if err := l.check(c.Aggregate, m.Subject, expect); err != nil {
 		return events.Ack{}, err
 	}
-	for _, old := range l.messages {
-		if old.Subject == m.Subject && old.Header.ID == c.ID {
+	for i := range l.messages {
+		if old := &l.messages[i]; old.Subject == m.Subject && old.Header.ID == c.ID {
 			return events.Ack{Position: old.Position, Duplicate: true}, nil
 		}
 	}

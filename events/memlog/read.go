@@ -104,13 +104,16 @@ func (l *Log) next(after uint64, subject string) (events.Message, <-chan struct{
 	ok := false
 	var pending uint64
 	for i := after; i < uint64(len(l.messages)); i++ {
-		m := l.messages[i]
-		switch {
-		case l.removed[m.Position], subject != "" && m.Subject != subject:
-		case !ok:
-			found, ok = clone(m), true
-		default:
+		m := &l.messages[i]
+		if l.removed[m.Position] || (subject != "" && m.Subject != subject) {
+			continue
+		}
+		if ok {
 			pending++
+			continue
+		}
+		if found, ok = clone(*m), true; subject != "" {
+			break // Only a follower is told what is pending.
 		}
 	}
 	found.Pending = pending

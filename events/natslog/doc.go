@@ -21,8 +21,9 @@
 //     [DurabilityProcess], after a power cut with [DurabilityPower].
 //  2. Expectations are checked by the server on the exact subject. A conflict
 //     has the position the aggregate really is at.
-//  3. A retry of an aggregate's last commit is recognised for ever, of an older
-//     one within the duplicate window of the stream.
+//  3. A retry of an aggregate's last commit with the expectation it had is
+//     recognised for ever, any other retry within the duplicate window of the
+//     stream.
 //  4. Reads of aggregates and of keys see every write that was acknowledged
 //     before, on one replica and on several. With several, what must be fresh
 //     is asked of the leader, because a follower that answers a direct get may
@@ -39,8 +40,9 @@
 // compacted, and a leader that was cut off may answer a read once more before
 // it notices. Encryption at rest of an external server cannot be seen from
 // here; it would turn secure deletion into plain deletion, so it must be off.
-// A commit appended with ExpectAny and retried after the duplicate window, when
-// others followed it, is a second commit. [Log.MessageAt] of a removed position
+// A commit that is retried after the duplicate window is a second commit if its
+// expectation holds: with ExpectAny when others followed it, or when the
+// expectation was read again. [Log.MessageAt] of a removed position
 // may still be answered for a moment by a replica that lags. A message that
 // expires from the quarantine, sealed as it is, stays in its block file until
 // the block is dropped.
