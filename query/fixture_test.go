@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
@@ -130,7 +129,7 @@ func start(tb testing.TB, c *clock, log events.Log, rows seal.Rows, model embed.
 	n := &node{TB: tb, clock: c, log: log, keys: keys}
 	n.Gateway, err = producers.New(producers.Config{Log: log, Keys: keys, Quarantine: pen{}, Now: c.Now, NewID: newID})
 	must(tb, err)
-	config := projectors.Config{Dir: "views", FS: vfs.NewMem(), Log: log, Keys: keys, Now: c.Now}
+	config := projectors.Config{Dir: tb.TempDir(), Log: log, Keys: keys, Now: c.Now}
 	questions := query.Config{
 		Keys: keys, Log: log, Traces: traces{n.Gateway}, Now: c.Now,
 		Weights:  map[string]query.Weights{"fresh": {Relevance: 0.2, Freshness: 0.8}},

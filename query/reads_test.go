@@ -99,6 +99,7 @@ func TestRoles(t *testing.T) {
 	source := n.tell("maria", "Maria lives in Lisbon.")
 	id := n.hold(fact("maria", "home_city", `"Lisbon"`, day(2), source))
 	trace := n.ask(query.RecallRequest{Query: "Lisbon"}).TraceID
+	getFact, getEpisode, getTrace := n.get(id), n.get(source), n.get(trace)
 	reads := map[string]func(context.Context, events.Caller) error{
 		"recall": func(ctx context.Context, c events.Caller) error {
 			_, err := n.Recall(ctx, c, query.RecallRequest{Query: "a"})
@@ -108,9 +109,9 @@ func TestRoles(t *testing.T) {
 			_, err := n.Facts(ctx, c, query.FactsRequest{Subject: "maria"})
 			return err
 		},
-		"fact": func(ctx context.Context, c events.Caller) error { _, err := n.Fact(ctx, c, n.get(id)); return err },
+		"fact": func(ctx context.Context, c events.Caller) error { _, err := n.Fact(ctx, c, getFact); return err },
 		"episode": func(ctx context.Context, c events.Caller) error {
-			_, err := n.Episode(ctx, c, n.get(source))
+			_, err := n.Episode(ctx, c, getEpisode)
 			return err
 		},
 		"episodes": func(ctx context.Context, c events.Caller) error {
@@ -118,14 +119,14 @@ func TestRoles(t *testing.T) {
 			return err
 		},
 		"history": func(ctx context.Context, c events.Caller) error {
-			_, err := n.FactHistory(ctx, c, n.get(id))
+			_, err := n.FactHistory(ctx, c, getFact)
 			return err
 		},
 		"lineage": func(ctx context.Context, c events.Caller) error {
-			_, err := n.FactLineage(ctx, c, n.get(id))
+			_, err := n.FactLineage(ctx, c, getFact)
 			return err
 		},
-		"trace": func(ctx context.Context, c events.Caller) error { _, err := n.Trace(ctx, c, n.get(trace)); return err },
+		"trace": func(ctx context.Context, c events.Caller) error { _, err := n.Trace(ctx, c, getTrace); return err },
 	}
 	audit := []string{"history", "lineage", "trace"}
 	for name, read := range reads {

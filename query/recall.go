@@ -168,7 +168,7 @@ func (s *Service) scale(ctx context.Context, q *search, list []candidate) (scale
 		}
 	}
 	slices.SortFunc(byWords, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(b.signals.lexical, a.signals.lexical), cmp.Compare(b.Position, a.Position), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.lexical, a.lexical), cmp.Compare(b.Position, a.Position), cmp.Compare(a.ID, b.ID))
 	})
 	for _, c := range byWords {
 		opened, err := s.openAll(ctx, []seal.Item{c.item()})
@@ -182,7 +182,7 @@ func (s *Service) scale(ctx context.Context, q *search, list []candidate) (scale
 		if err != nil {
 			return scale{}, err
 		}
-		out.best, out.coverage = c.signals.lexical, coverage(q.words, text)
+		out.best, out.coverage = c.lexical, coverage(q.words, text)
 		break
 	}
 	return out, nil

@@ -155,8 +155,11 @@ func (n *node) gone(t *testing.T, word, subject, episode, factID string) {
 		}
 	}
 	for _, req := range []query.FactsRequest{
-		{Subject: subject}, {Subject: subject, Include: query.IncludeHistory}, {Subject: subject, AsOf: at(day(25))},
-		{Subject: subject, AsOf: at(day(10))}, {Subject: subject, KnownAt: at(n.clock.Now()), AsOf: at(day(25))},
+		{Subject: subject},
+		{Subject: subject, Include: query.IncludeHistory},
+		{Subject: subject, AsOf: at(day(25))},
+		{Subject: subject, AsOf: at(day(10))},
+		{Subject: subject, KnownAt: at(n.clock.Now()), AsOf: at(day(25))},
 	} {
 		for _, f := range n.facts(req) {
 			if f.ID == factID || strings.Contains(string(f.Value), word) {
@@ -165,8 +168,12 @@ func (n *node) gone(t *testing.T, word, subject, episode, factID string) {
 		}
 	}
 	for _, req := range []query.RecallRequest{
-		{Query: word}, {Query: word, Subject: subject}, {Query: word, AsOf: at(day(25))}, {Query: word, AsOf: at(day(10))},
-		{Query: word, KnownAt: at(n.clock.Now())}, {Query: word, Consistency: query.Strong},
+		{Query: word},
+		{Query: word, Subject: subject},
+		{Query: word, AsOf: at(day(25))},
+		{Query: word, AsOf: at(day(10))},
+		{Query: word, KnownAt: at(n.clock.Now())},
+		{Query: word, Consistency: query.Strong},
 	} {
 		for _, r := range n.ask(req).Results {
 			if r.ID == episode || r.ID == factID || strings.Contains(r.Text, word) {

@@ -116,7 +116,7 @@ func hasTombstone(list []events.Event) bool {
 // stillThere reports whether a record that was found is in a later snapshot.
 func stillThere(snap *projectors.Snapshot, tenant string, c *candidate) (bool, error) {
 	var err error
-	gone := false
+	var gone bool
 	if c.episode != nil {
 		var row projectors.EpisodeRow
 		row, err = snap.Episode(tenant, c.ID)

@@ -75,8 +75,10 @@ func (r *FactsRequest) validate() error {
 		field, value string
 		required     bool
 	}{
-		{"subject", r.Subject, true}, {"predicate", r.Predicate, false},
-		{"scope", r.Scope, false}, {"category", r.Category, false},
+		{"subject", r.Subject, true},
+		{"predicate", r.Predicate, false},
+		{"scope", r.Scope, false},
+		{"category", r.Category, false},
 	} {
 		if err := checkName(n.field, n.value, n.required); err != nil {
 			return err

@@ -168,7 +168,7 @@ func (e *Eraser) ForgetSubject(ctx context.Context, caller events.Caller, key, s
 	if err != nil {
 		return Erasure{}, fmt.Errorf("forget subject: %w", err)
 	}
-	erasure, _ := out.(Erasure) //nolint:forcetypeassert // checked; nothing else is ever returned.
+	erasure, _ := out.(Erasure) // nothing else is ever returned
 	return erasure, nil
 }
 

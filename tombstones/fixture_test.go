@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
@@ -23,7 +22,7 @@ import (
 )
 
 // clock is a clock that moves by a millisecond each time it is read, so that
-// every commit has a time of its own, and by days when it is told to.
+// every commit has a time of its own.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -36,12 +35,6 @@ func (c *clock) Now() time.Time {
 	defer c.mu.Unlock()
 	c.now = c.now.Add(time.Millisecond)
 	return c.now
-}
-
-func (c *clock) days(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.AddDate(0, 0, n)
 }
 
 // day is noon of a day of January 2026.
@@ -115,7 +108,7 @@ func start(tb testing.TB, c *clock, log events.Log, rows seal.Rows) *node {
 	n := &node{TB: tb, clock: c, log: log, keys: keys}
 	n.Gateway, err = producers.New(producers.Config{Log: log, Keys: keys, Quarantine: pen{}, Now: c.Now, NewID: newID})
 	must(tb, err)
-	config := projectors.Config{Dir: "views", FS: vfs.NewMem(), Log: log, Keys: keys, Now: c.Now}
+	config := projectors.Config{Dir: tb.TempDir(), Log: log, Keys: keys, Now: c.Now}
 	questions := query.Config{
 		Keys: keys, Log: log, Traces: traces{n.Gateway}, Now: c.Now,
 	}
@@ -212,31 +205,6 @@ func (n *node) end() uint64 {
 	s, err := n.log.State(n.Context())
 	must(n, err)
 	return s.Last
-}
-
-// ask recalls in the tenant acme, up to the end of the log.
-func (n *node) ask(r query.RecallRequest) query.RecallAnswer {
-	n.Helper()
-	return n.askIn("acme", r)
-}
-
-func (n *node) askIn(tenant string, r query.RecallRequest) query.RecallAnswer {
-	n.Helper()
-	if r.WaitFor == 0 {
-		r.WaitFor = n.end()
-	}
-	a, err := n.Recall(n.Context(), user(tenant), r)
-	must(n, err)
-	return a
-}
-
-// facts lists facts of the tenant acme, up to the end of the log.
-func (n *node) facts(r query.FactsRequest) []query.Fact {
-	n.Helper()
-	r.WaitFor = n.end()
-	a, err := n.Facts(n.Context(), user("acme"), r)
-	must(n, err)
-	return a.Facts
 }
 
 func (n *node) get(id string) query.RecordRequest {

@@ -1,0 +1,37 @@
+// Package query answers: it recalls the memories that have to do with a question,
+// lists and looks up facts and episodes on both axes of time, and shows where a
+// fact came from and what an answer was made of.
+//
+// It reads the views and opens what it shows; it writes nothing but traces, and
+// those through whoever implements [Traces].
+//
+// # Guarantees
+//
+//   - The tenant is the caller's own, in every filter, look-up and cursor. A
+//     request has no tenant. What one tenant reads does not depend on another.
+//   - What may be shown is settled before it is ranked: tenant, subject, status,
+//     valid and recorded time, expiry, tombstones and the caller's filter. A
+//     score brings nothing back.
+//   - Of a slot only the fact that is true at the time asked about is recalled.
+//   - Every read goes: tombstone, key, open, tombstone again. What was forgotten
+//     before the answer was put together is not in it. A destroyed key leaves a
+//     hit out; a damaged one is an error.
+//   - A name, a tenant or an id that is not there looks like one that has
+//     nothing: an empty answer, or ErrNotFound.
+//   - Equal questions to equal views at equal times get equal answers, in order:
+//     score, then the later position, then the id.
+//   - A token budget is kept; what does not fit is left out whole and counted.
+//   - Every recall has a trace when it is returned.
+//   - Every answer says at which position it was read.
+//
+// # Not guaranteed
+//
+//   - Views can stand at different positions; an answer's is the lowest. Only
+//     [Strong] reads ask the log itself, and only about what the views found.
+//   - KnownAt in a recall finds by the words and vectors of today's index: a fact
+//     that is no longer indexed because it turned out never to have been true is
+//     found by [Service.Facts] only.
+//   - Relevance is an estimate. That nothing is relevant means that nothing was
+//     above a floor.
+//   - Results are data that somebody wrote. Nothing here makes it safe to obey.
+package query
