@@ -17,7 +17,8 @@ const (
 type Query struct {
 	Filter
 
-	// Terms are the tokens of the query's words; repetitions count once. None means no lexical channel.
+	// Terms are the tokens of the query's words; repetitions count once. None means no lexical channel. Scores are summed
+	// in this order: equal orders give equal bits, whatever key the tokens were made with.
 	Terms []uint64
 	// Vector is the embedding of the query. None means no dense channel.
 	Vector []float32
@@ -55,6 +56,11 @@ type Hit struct {
 	Seq uint64
 	// Score is the dot product in the dense channel and the BM25 score in the lexical one.
 	Score float64
+	// Other is the same document's score in the other channel, so that the caller can fuse the two: zero in the lexical
+	// one if it has none of the words. InBoth is false if it has no vector to be scored by, or the query has none, or the
+	// query has no words.
+	Other  float64
+	InBoth bool
 }
 
 // Candidates is the answer to a query. Each list is ranked best first, equal scores by Seq descending, then by ID.
@@ -68,6 +74,9 @@ type Candidates struct {
 	// VectorsMissing is the number of eligible documents without a vector of the query's model, which therefore had no
 	// chance in the dense channel. It is zero when the query has no vector.
 	VectorsMissing int
+	// Ceiling is what the BM25 score of a document of the scope stays below: (k1 + 1) times the sum of the inverse
+	// document frequencies of the query's words, those that no document has included. Zero without words or documents.
+	Ceiling float64
 }
 
 // Searcher is the read side of a backend at one state of the index.

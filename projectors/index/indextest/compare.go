@@ -42,6 +42,9 @@ func same(t failer, b Backend, o *Oracle, q index.Query) index.Candidates {
 	if err != nil {
 		t.Fatalf("ask oracle: %v", err)
 	}
+	if math.Abs(got.Ceiling-want.Ceiling) > lexicalTolerance {
+		t.Fatalf("ceiling %v, want %v", got.Ceiling, want.Ceiling)
+	}
 	sameList(t, "dense", got.Dense, want.Dense, full.Dense, denseTolerance)
 	sameList(t, "lexical", got.Lexical, want.Lexical, full.Lexical, lexicalTolerance)
 	for i := range want.Dense {
@@ -81,7 +84,10 @@ func sameList(t failer, channel string, got, want, full []index.Hit, tolerance f
 		if math.Abs(h.Score-own.Score) > tolerance {
 			t.Fatalf("%s place %d scores %v, its document %v", channel, i, h.Score, own.Score)
 		}
-		own.Score = h.Score
+		if math.Abs(h.Other-own.Other) > max(denseTolerance, lexicalTolerance) {
+			t.Fatalf("%s place %d scores %v in the other channel, want %v", channel, i, h.Other, own.Other)
+		}
+		own.Score, own.Other = h.Score, h.Other
 		if h != own {
 			t.Fatalf("%s place %d is %+v, want %+v", channel, i, h, own)
 		}

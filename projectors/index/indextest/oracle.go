@@ -198,25 +198,32 @@ func (o *Oracle) Candidates(ctx context.Context, q index.Query) (index.Candidate
 		}
 	}
 	out.Eligible = len(eligible)
-	for _, m := range eligible {
-		if len(q.Vector) == 0 {
-			continue
-		}
-		v, ok := m.vectors[q.Model]
-		if !ok {
-			out.VectorsMissing++
-			continue
-		}
-		var score float64
-		for i, x := range v.Values {
-			score += float64(x) * float64(q.Vector[i])
-		}
-		out.Dense = append(out.Dense, hit(m, score))
-	}
 	lexical := newLexical(scope, q.Terms)
+	if len(scope) > 0 && q.K > 0 && len(eligible) > 0 {
+		out.Ceiling = lexical.ceiling()
+	}
 	for _, m := range eligible {
-		if score := lexical.score(m); score > 0 {
-			out.Lexical = append(out.Lexical, hit(m, score))
+		v, hasVector := m.vectors[q.Model]
+		hasVector = hasVector && len(q.Vector) > 0
+		var near float64
+		for i, x := range q.Vector {
+			if hasVector {
+				near += float64(x) * float64(v.Values[i])
+			}
+		}
+		worded := lexical.score(m)
+		if len(q.Vector) > 0 && !hasVector {
+			out.VectorsMissing++
+		}
+		if hasVector {
+			h := hit(m, near)
+			h.Other, h.InBoth = worded, len(q.Terms) > 0
+			out.Dense = append(out.Dense, h)
+		}
+		if worded > 0 {
+			h := hit(m, worded)
+			h.Other, h.InBoth = near, hasVector
+			out.Lexical = append(out.Lexical, h)
 		}
 	}
 	out.Dense, out.Lexical = ranked(out.Dense, q.K), ranked(out.Lexical, q.K)
@@ -264,6 +271,14 @@ func newLexical(scope []*memory, terms []uint64) lexical {
 		l.idf[t] = math.Log(1 + (n-df+0.5)/(df+0.5))
 	}
 	return l
+}
+
+func (l *lexical) ceiling() float64 {
+	var sum float64
+	for _, t := range l.terms {
+		sum += l.idf[t] * (index.BM25K1 + 1)
+	}
+	return sum
 }
 
 func frequency(m *memory, term uint64) float64 {

@@ -70,25 +70,34 @@ func (ix *Index) candidates(ctx context.Context, it, other *pebble.Iterator, q *
 	if q.K == 0 || s.scope.eligible == 0 {
 		return out, nil
 	}
+	var near []scored
 	if len(q.Vector) > 0 {
-		list, err := s.dense.finish(ix, other, q, &s.scope)
-		if err != nil {
-			return out, err
-		}
-		if out.Dense, err = ix.hits(it, q, s, list); err != nil {
+		var err error
+		if near, err = s.dense.finish(ix, other, q, &s.scope); err != nil {
 			return out, err
 		}
 	}
-	list, err := s.lex.score(ctx, ix, other, q, &s.scope)
+	worded, err := s.lex.score(ctx, ix, other, q, &s.scope)
 	if err != nil {
 		return out, err
 	}
-	out.Lexical, err = ix.hits(it, q, s, list)
+	out.Ceiling = s.lex.ceiling
+	if out.Dense, err = ix.hits(it, q, s, near, s.lex.of); err != nil {
+		return out, err
+	}
+	out.Lexical, err = ix.hits(it, q, s, worded, func(doc int32) (float64, bool, error) {
+		return s.dense.of(ix, other, q, s.scope.location(doc))
+	})
 	return out, err
 }
 
-// hits ranks list, reads the ids of those that may be among the first K, and cuts.
-func (ix *Index) hits(it *pebble.Iterator, q *index.Query, s *search, list []scored) ([]index.Hit, error) {
+// hits ranks list, reads the ids of those that may be among the first K and their scores in the other channel, and cuts.
+func (ix *Index) hits(
+	it *pebble.Iterator, q *index.Query, s *search, list []scored, other func(doc int32) (float64, bool, error),
+) ([]index.Hit, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
 	list = best(list, s.scope.docs, q.K)
 	hits := make([]index.Hit, 0, len(list))
 	// Reading in key order keeps the iterator going forward.
@@ -108,10 +117,15 @@ func (ix *Index) hits(it *pebble.Iterator, q *index.Query, s *search, list []sco
 			return nil, err
 		}
 		r := rowReader{b: b[place][offTokens:]}
-		hits = append(hits, index.Hit{
+		hit := index.Hit{
 			ID: string(r.token()), Subject: loc.subject, Kind: index.Kind(b[place][offKind]),
 			Seq: s.scope.docs[c.doc].seq, Score: c.score,
-		})
+		}
+		var err error
+		if hit.Other, hit.InBoth, err = other(c.doc); err != nil {
+			return nil, err
+		}
+		hits = append(hits, hit)
 	}
 	slices.SortFunc(hits, func(a, b index.Hit) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Seq, a.Seq), cmp.Compare(a.ID, b.ID))

@@ -3,7 +3,6 @@ package pebbleindex
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -141,15 +140,30 @@ func (d *dense) finish(ix *Index, it *pebble.Iterator, q *index.Query, s *scope)
 		if full && c.score < least {
 			continue
 		}
-		d.key = ix.rescoreKey(d.key[:0], q.Tenant, q.Model, s.location(c.doc))
-		if !it.SeekGE(d.key) || !bytes.Equal(it.Key(), d.key) {
-			return nil, errors.Join(seekError(it), fmt.Errorf("find exact vector: %w", index.ErrCorrupt))
+		score, ok, err := d.of(ix, it, q, s.location(c.doc))
+		if err != nil {
+			return nil, err
 		}
-		value := it.Value()
-		if len(value) != 4*len(q.Vector) {
-			return nil, fmt.Errorf("read exact vector: %w", index.ErrCorrupt)
+		if !ok {
+			return nil, fmt.Errorf("find exact vector: %w", index.ErrCorrupt)
 		}
-		list = append(list, scored{doc: c.doc, score: dot.F32(value, q.Vector)})
+		list = append(list, scored{doc: c.doc, score: score})
 	}
 	return list, nil
+}
+
+// of returns the exact score of the document at a place, and whether it has a vector.
+func (d *dense) of(ix *Index, it *pebble.Iterator, q *index.Query, at location) (float64, bool, error) {
+	if len(q.Vector) == 0 || d.none {
+		return 0, false, nil
+	}
+	d.key = ix.rescoreKey(d.key[:0], q.Tenant, q.Model, at)
+	if !it.SeekGE(d.key) || !bytes.Equal(it.Key(), d.key) {
+		return 0, false, seekError(it)
+	}
+	value := it.Value()
+	if len(value) != 4*len(q.Vector) {
+		return 0, false, fmt.Errorf("read exact vector: %w", index.ErrCorrupt)
+	}
+	return dot.F32(value, q.Vector), true, nil
 }

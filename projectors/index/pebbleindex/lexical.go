@@ -15,13 +15,15 @@ import (
 
 // lexical scores documents by BM25 after Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond"
 // (2009), with the inverse document frequency ln(1 + (N − df + ½)/(df + ½)), which is above zero for every df ≤ N.
-// Terms add up in the order of their tokens, so that equal inputs give equal bits.
+// Terms add up in the order of the query, so that equal inputs give equal bits under any key.
 type lexical struct {
 	scores []float64
 	found  []posting
 	list   []scored
-	base   []byte
-	key    []byte
+	// ceiling is what no score reaches.
+	ceiling float64
+	base    []byte
+	key     []byte
 }
 
 // posting is one occurrence of a term in an eligible document.
@@ -32,10 +34,8 @@ type posting struct {
 
 // score returns the eligible documents with a score above zero in key order.
 func (l *lexical) score(ctx context.Context, ix *Index, it *pebble.Iterator, q *index.Query, s *scope) ([]scored, error) {
-	terms := slices.Clone(q.Terms)
-	slices.Sort(terms)
-	terms = slices.Compact(terms)
-	l.list = l.list[:0]
+	terms := unique(q.Terms)
+	l.list, l.scores, l.ceiling = l.list[:0], l.scores[:0], 0
 	if len(terms) == 0 {
 		return nil, nil
 	}
@@ -48,6 +48,7 @@ func (l *lexical) score(ctx context.Context, ix *Index, it *pebble.Iterator, q *
 			return nil, err
 		}
 		idf := inverseFrequency(len(s.docs), df)
+		l.ceiling += idf * (index.BM25K1 + 1)
 		for _, p := range l.found {
 			l.scores[p.doc] += idf * saturation(float64(p.tf), float64(s.docs[p.doc].length), average)
 		}
@@ -58,6 +59,19 @@ func (l *lexical) score(ctx context.Context, ix *Index, it *pebble.Iterator, q *
 		}
 	}
 	return l.list, nil
+}
+
+// unique returns the terms without repetitions, in their order.
+func unique(terms []uint64) []uint64 {
+	out := make([]uint64, 0, len(terms))
+	seen := make(map[uint64]bool, len(terms))
+	for _, t := range terms {
+		if !seen[t] {
+			seen[t] = true
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 func inverseFrequency(n, df int) float64 {
@@ -157,4 +171,12 @@ func find(docs []doc, at int, ordinal uint32) int {
 		at++
 	}
 	return at
+}
+
+// of returns the score of one document of the scope, and whether the query has words.
+func (l *lexical) of(doc int32) (float64, bool, error) {
+	if len(l.scores) == 0 {
+		return 0, false, nil
+	}
+	return l.scores[doc], true, nil
 }
