@@ -40,7 +40,7 @@
 //	?    all            lp(subject of the aggregate)                  marks an aggregate with parked commits
 //	D *  all            lp(tenant) lp(sid)                            tombstone of a subject
 //	T *  facts memories lp(tenant) lp(sid) kind lp(id)                tombstone of an episode or a fact
-//	I    facts memories lp(tenant) kind lp(id)                        lp(sid), and where the row or the tombstone is
+//	I    facts memories lp(tenant) kind lp(id)                        sid, and where the row or the tombstone is
 //	S    facts memories lp(tenant) lp(slot)                           sid of the slot
 //	F *  facts memories lp(tenant) lp(sid) lp(slot) order             a fact of a slot
 //	B    facts memories lp(tenant) lp(episode) lp(slot) order         facts taken from an episode: sid
@@ -52,7 +52,7 @@
 //	O    memories       lp(tenant) position                           the episodes of a tenant in log order: sid
 //	V    memories       lp(tenant) lp(sid) lp(fact) lp(model)         a fact's sealed vector
 //	U    memories       lp(tenant) lp(sid) kind lp(id)                a record whose key is gone and whose tombstone is not here
-//	P    memories       time of record (8)                            a stretch of positions with their times of record
+//	P    memories       time of record (8) position                   a stretch of positions with their times of record
 //	X    memories       see package projectors/index/pebbleindex      the search index
 //	A *  traces         lp(tenant) lp(trace)                          a trace
 //	G    traces         lp(tenant) lp(sid) lp(trace)                  the traces of a subject
