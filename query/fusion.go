@@ -28,6 +28,16 @@ type signals struct {
 	isLexical, isDense bool
 }
 
+// set takes over what one channel says of both. What the index knows not is 0.
+func (s *signals) set(lexical, dense float64, isLexical, isDense bool) {
+	if isLexical {
+		s.lexical, s.isLexical = lexical, true
+	}
+	if isDense {
+		s.dense, s.isDense = dense, true
+	}
+}
+
 // scale is what turns the raw scores of one question into relevance. BM25 says
 // which text has more of a question's words, and nothing of how much that is: its
 // scores grow with the number of memories and the rarity of words, and are next

@@ -194,10 +194,10 @@ func (q *search) candidates(ctx context.Context, depth int) (list []candidate, c
 			return nil, false, fmt.Errorf("find candidates: %w", err)
 		}
 		for _, h := range ranking.Lexical {
-			add(h, func(s *signals) { s.lexical, s.isLexical = h.Score, true })
+			add(h, func(s *signals) { s.set(h.Score, h.Other, true, h.InBoth) })
 		}
 		for _, h := range ranking.Dense {
-			add(h, func(s *signals) { s.dense, s.isDense = h.Score, true })
+			add(h, func(s *signals) { s.set(h.Other, h.Score, h.InBoth && h.Other > 0, true) })
 		}
 		complete = complete && len(ranking.Lexical) < depth && len(ranking.Dense) < depth
 	}
