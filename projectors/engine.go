@@ -204,7 +204,7 @@ func (e *engine) bury(k key, value []byte) error {
 }
 
 // page is the number of rows that one batch removes or looks at, at most, while a commit that reaches many is folded.
-const page = 1_000
+const page = 256
 
 // clear removes all rows under a prefix in several batches, each of which leaves the position where it was, so that a
 // crash repeats the commit. Each is told every row before it goes, and may delete what belongs to it.

@@ -124,7 +124,7 @@ func TestReplayUnderReaders(t *testing.T) {
 	done := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
-		for {
+		for range 300 {
 			select {
 			case <-done:
 				return
@@ -144,11 +144,11 @@ func TestReplayUnderReaders(t *testing.T) {
 		}
 	})
 	group.Go(func() {
-		for range 40 {
+		for range 10 {
 			populate(t, w)
 		}
 	})
-	for range 3 {
+	for range 2 {
 		for _, name := range []string{Facts, Memories, Traces} {
 			seen := 0
 			res, err := v.Replay(t.Context(), name, func(p Progress) { seen++ })
@@ -161,7 +161,7 @@ func TestReplayUnderReaders(t *testing.T) {
 	group.Wait()
 	v.waitFor(t, w.head)
 	checkViews(t, w, v.Views, w.model(t, w.head))
-	if st := statusOf(t, v.Views, Facts); st.Generation != 4 {
+	if st := statusOf(t, v.Views, Facts); st.Generation != 3 {
 		t.Errorf("generation %d", st.Generation)
 	}
 	names, err := v.cfg.FS.List("views/facts")
@@ -281,7 +281,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 	v := start(t, w.config(fs))
 	defer func() { v.close(t) }()
 	rng := rand.New(rand.NewPCG(7, 7))
-	for i := range 12 {
+	for i := range 6 {
 		populate(t, w)
 		if i%4 == 3 {
 			w.forgetSubject(t, "acme", "ben")
@@ -297,13 +297,13 @@ func TestCrashAtEveryStep(t *testing.T) {
 				}
 			}
 		}
-		if i == 6 {
+		if i == 4 {
 			v.waitFor(t, w.head)
 			if _, err := v.Replay(t.Context(), Facts, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for _, percent := range []int{0, 50, 100} {
+		for _, percent := range []int{0, 60} {
 			clone := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
 			crashed, err := Open(t.Context(), w.config(clone))
 			if err != nil {

@@ -137,7 +137,7 @@ func TestLargeSubject(t *testing.T) {
 	w := newWorld(t)
 	src := w.capture(t, "acme", "anna", "source")
 	stays := w.capture(t, "acme", "ben", "stays")
-	for i := range page + 200 {
+	for i := range page + 50 {
 		w.capture(t, "acme", "anna", fmt.Sprint("text ", i))
 		predicate := fmt.Sprint("p-", i)
 		w.promote(t, "acme", predicate, w.proposal(t, "acme", "ben", predicate, "x", day(1), src), since(day(1)))
@@ -157,7 +157,7 @@ func TestLargeSubject(t *testing.T) {
 			t.Errorf("%d facts that have no other source: %v", len(rows), err)
 		}
 		derived, err := s.FactsBySourceSubject(tenant, src.sid)
-		if err != nil || len(derived) != page+200 || !derived[0].Masked || derived[0].Content != nil {
+		if err != nil || len(derived) != page+50 || !derived[0].Masked || derived[0].Content != nil {
 			t.Errorf("%d derived facts: %v", len(derived), err)
 		}
 		if _, err := s.Episode(tenant, stays.id); err != nil {
@@ -169,14 +169,16 @@ func TestLargeSubject(t *testing.T) {
 		}
 		// No row of any view has the subject in its key but its tombstone and the lineage that the saga needs.
 		for _, r := range []*pebble.Snapshot{s.facts, s.memories, s.traces} {
-			err := scan(r, []byte{}, nil, func(k, _ []byte) (bool, error) {
-				if strings.Contains(string(k), src.sid) && k[0] != sortSubjectTomb && k[0] != sortFromSubject {
-					t.Errorf("a row of sort %c is left", k[0])
+			for sort := byte('!'); sort < 'z'; sort++ {
+				err := scan(r, []byte{sort}, nil, func(k, _ []byte) (bool, error) {
+					if strings.Contains(string(k), src.sid) && k[0] != sortSubjectTomb && k[0] != sortFromSubject {
+						t.Errorf("a row of sort %c is left", k[0])
+					}
+					return true, nil
+				})
+				if err != nil {
+					t.Error(err)
 				}
-				return true, nil
-			})
-			if err != nil {
-				t.Error(err)
 			}
 		}
 	})
@@ -189,7 +191,7 @@ func TestPositionAt(t *testing.T) {
 	var times []time.Time
 	v := start(t, w.config(vfs.NewMem()))
 	defer v.close(t)
-	for i := range 3*clockBlock + 7 {
+	for i := range 2*clockBlock + 7 {
 		w.step = time.Duration(i%3) * time.Millisecond
 		w.append(t, "acme", events.KindTrace, events.SharedID, events.TraceUsed{Trace: "t", Memories: nil})
 		times = append(times, w.now)
