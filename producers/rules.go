@@ -77,7 +77,7 @@ func name(field, s string) error {
 	case strings.ContainsFunc(s, unicode.IsControl):
 		return malformed("control_character", field, "must not hold control characters")
 	case len(s) > MaxName && utf8.RuneCountInString(s) > MaxName:
-		return tooLarge("too_long", field, "must have at most "+strconv.Itoa(MaxName)+" characters")
+		return tooLarge("too_large", field, "must have at most "+strconv.Itoa(MaxName)+" characters")
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func name(field, s string) error {
 func text(field, s string) error {
 	switch {
 	case len(s) > MaxText:
-		return tooLarge("too_long", field, "must have at most "+strconv.Itoa(MaxText)+" bytes")
+		return tooLarge("too_large", field, "must have at most "+strconv.Itoa(MaxText)+" bytes")
 	case !utf8.ValidString(s):
 		return malformed("not_utf8", field, "must be valid UTF-8")
 	case strings.IndexByte(s, 0) >= 0:
@@ -175,7 +175,7 @@ func idempotencyKey(key string) error {
 	case strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return malformed("not_printable", field, "must be printable")
 	case utf8.RuneCountInString(key) > MaxKey:
-		return tooLarge("too_long", field, "must have at most "+strconv.Itoa(MaxKey)+" characters")
+		return tooLarge("too_large", field, "must have at most "+strconv.Itoa(MaxKey)+" characters")
 	}
 	return nil
 }

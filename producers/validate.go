@@ -85,7 +85,7 @@ func metadata(m map[string]jsontext.Value) error {
 		size += len(k) + len(m[k]) + len(`"":,`)
 	}
 	if size > MaxMetadata {
-		return tooLarge("too_long", "metadata", "must have at most "+strconv.Itoa(MaxMetadata)+" bytes as JSON")
+		return tooLarge("too_large", "metadata", "must have at most "+strconv.Itoa(MaxMetadata)+" bytes as JSON")
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func factValue(v jsontext.Value) error {
 	case len(v) == 0:
 		return missing("value")
 	case len(v) > MaxValue:
-		return tooLarge("too_long", "value", "must have at most "+strconv.Itoa(MaxValue)+" bytes as JSON")
+		return tooLarge("too_large", "value", "must have at most "+strconv.Itoa(MaxValue)+" bytes as JSON")
 	}
 	return jsonValue("value", v)
 }

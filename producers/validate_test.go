@@ -51,13 +51,13 @@ func TestCaptureRules(t *testing.T) {
 		"C1 in subject":     {text(subject, "a\u0085b"), rule{events.Malformed, "control_character", "subject"}},
 		"broken subject":    {text(subject, "a\xff"), rule{events.Malformed, "not_utf8", "subject"}},
 		"surrogate subject": {text(subject, "a\xed\xa0\x80"), rule{events.Malformed, "not_utf8", "subject"}},
-		"long subject":      {text(subject, long), rule{events.TooLarge, "too_long", "subject"}},
+		"long subject":      {text(subject, long), rule{events.TooLarge, "too_large", "subject"}},
 		"no text":           {func(r *producers.CaptureRequest) { r.Text = "" }, rule{events.Malformed, "missing", "text"}},
 		"NUL text":          {func(r *producers.CaptureRequest) { r.Text = "a\x00" }, rule{events.Malformed, "nul", "text"}},
 		"broken text":       {func(r *producers.CaptureRequest) { r.Text = "a\xc3" }, rule{events.Malformed, "not_utf8", "text"}},
 		"long text": {
 			func(r *producers.CaptureRequest) { r.Text = strings.Repeat("a", producers.MaxText+1) },
-			rule{events.TooLarge, "too_long", "text"},
+			rule{events.TooLarge, "too_large", "text"},
 		},
 		"future": {
 			func(r *producers.CaptureRequest) {
@@ -72,7 +72,7 @@ func TestCaptureRules(t *testing.T) {
 			},
 			rule{events.Malformed, "out_of_range", "occurred_at"},
 		},
-		"long session": {func(r *producers.CaptureRequest) { r.Session = long }, rule{events.TooLarge, "too_long", "session"}},
+		"long session": {func(r *producers.CaptureRequest) { r.Session = long }, rule{events.TooLarge, "too_large", "session"}},
 		"actor without id": {
 			func(r *producers.CaptureRequest) { r.Actors = []events.Actor{{ID: "a", Role: "x"}, {Role: "x"}} },
 			rule{events.Malformed, "missing", "actors[1].id"},
@@ -140,7 +140,7 @@ func TestCaptureRules(t *testing.T) {
 			func(r *producers.CaptureRequest) {
 				r.Metadata = map[string]jsontext.Value{"k": jsontext.Value(`"` + strings.Repeat("a", producers.MaxMetadata) + `"`)}
 			},
-			rule{events.TooLarge, "too_long", "metadata"},
+			rule{events.TooLarge, "too_large", "metadata"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestProposeRules(t *testing.T) {
 			func(r *producers.ProposeRequest) {
 				r.Value = jsontext.Value(`"` + strings.Repeat("a", producers.MaxValue) + `"`)
 			},
-			rule{events.TooLarge, "too_long", "value"},
+			rule{events.TooLarge, "too_large", "value"},
 		},
 		"no category":    {func(r *producers.ProposeRequest) { r.Category = "" }, rule{events.Malformed, "missing", "category"}},
 		"scope":          {func(r *producers.ProposeRequest) { r.Scope = "\x1b" }, rule{events.Malformed, "control_character", "scope"}},
@@ -261,7 +261,7 @@ func TestOtherRules(t *testing.T) {
 	}{
 		"long key": {
 			errorOf(f.Capture(ctx, who, strings.Repeat("k", producers.MaxKey+1), episode("a", "b"))),
-			rule{events.TooLarge, "too_long", "idempotency_key"},
+			rule{events.TooLarge, "too_large", "idempotency_key"},
 		},
 		"unprintable key": {errorOf(f.Capture(ctx, who, "a\tb", episode("a", "b"))), rule{events.Malformed, "not_printable", "idempotency_key"}},
 		"broken key":      {errorOf(f.Propose(ctx, who, "\xff", claim(`1`, day(1)))), rule{events.Malformed, "not_utf8", "idempotency_key"}},

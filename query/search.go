@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -73,11 +72,12 @@ func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, vector [
 	if filter.LabelsAll, err = r.labels(req.Filter); err != nil {
 		return nil, err
 	}
-	question := make(map[string]bool)
-	for _, term := range words.Terms(req.Query) {
+	terms := words.Terms(req.Query)
+	question := make(map[string]bool, len(terms))
+	for _, term := range terms {
 		question[term] = true
 	}
-	q := index.Query{Filter: filter, Terms: r.terms(question), Vector: vector}
+	q := index.Query{Filter: filter, Terms: r.terms(terms), Vector: vector}
 	if len(vector) > 0 {
 		q.Model = s.model.Key()
 	}
@@ -148,15 +148,15 @@ func one(value string) []string {
 	return []string{value}
 }
 
-// terms are the keyed hashes of the question's words.
-func (r *reading) terms(question map[string]bool) []uint64 {
+// terms are the keyed hashes of the question's words, in its order, so that sums
+// over them do not depend on the tenant's key.
+func (r *reading) terms(question []string) []uint64 {
 	key := r.tenant.TermKey()
 	defer clear(key)
-	tokens := make([]uint64, 0, len(question))
-	for term := range question {
-		tokens = append(tokens, words.Key(key, term))
+	tokens := make([]uint64, len(question))
+	for i, term := range question {
+		tokens[i] = words.Key(key, term)
 	}
-	slices.Sort(tokens)
 	return tokens
 }
 

@@ -134,7 +134,7 @@ func checkQuery(query string) error {
 	case len(query) > maxQuery:
 		return tooLarge("query", "must have at most "+strconv.Itoa(maxQuery)+" bytes")
 	case !utf8.ValidString(query):
-		return malformed("query", "bad_utf8", "must be UTF-8")
+		return malformed("query", "invalid_encoding", "must be UTF-8")
 	case strings.ContainsRune(query, 0):
 		return malformed("query", "nul", "must not hold U+0000")
 	case strings.TrimSpace(query) == "":
@@ -160,7 +160,7 @@ func checkName(field, value string, required bool) error {
 	case value == "" && required:
 		return malformed(field, "missing", "must not be empty")
 	case !utf8.ValidString(value):
-		return malformed(field, "bad_utf8", "must be UTF-8")
+		return malformed(field, "invalid_encoding", "must be UTF-8")
 	case strings.ContainsFunc(value, unicode.IsControl):
 		return malformed(field, "control_character", "must not hold control characters")
 	case utf8.RuneCountInString(value) > maxName:

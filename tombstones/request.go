@@ -62,16 +62,11 @@ type Period struct {
 	To   *events.Time `json:"to,omitempty"`
 }
 
-// UnmarshalJSON refuses members it does not know, whatever the decoder's
+// UnmarshalJSONFrom refuses members it does not know, whatever the decoder's
 // options: a condition that is ignored would forget too much.
-func (f *Filter) UnmarshalJSON(b []byte) error {
+func (f *Filter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	type plain Filter
-	var p plain
-	if err := json.Unmarshal(b, &p, json.RejectUnknownMembers(true)); err != nil {
-		return malformed("filter", "unknown_field", "must hold known conditions of the right type only")
-	}
-	*f = Filter(p)
-	return nil
+	return json.UnmarshalDecode(dec, (*plain)(f), json.RejectUnknownMembers(true)) //nolint:wrapcheck // It carries the place.
 }
 
 // validate finds the first rule that the request breaks.
@@ -203,7 +198,7 @@ func checkSource(s *events.Source) error {
 	case len(s.Ref) > maxRef:
 		return tooLarge("source.ref", "must have at most "+strconv.Itoa(maxRef)+" bytes")
 	case !utf8.ValidString(s.Ref) || strings.ContainsRune(s.Ref, 0):
-		return malformed("source.ref", "bad_utf8", "must be UTF-8 without U+0000")
+		return malformed("source.ref", "invalid_encoding", "must be UTF-8 without U+0000")
 	}
 	return nil
 }
@@ -213,7 +208,7 @@ func checkReason(reason string) error {
 	case len(reason) > maxReason:
 		return tooLarge("reason", "must have at most "+strconv.Itoa(maxReason)+" bytes")
 	case !utf8.ValidString(reason):
-		return malformed("reason", "bad_utf8", "must be UTF-8")
+		return malformed("reason", "invalid_encoding", "must be UTF-8")
 	}
 	return nil
 }
@@ -225,7 +220,7 @@ func checkName(field, value string) error {
 	case value == "*":
 		return wildcard(field)
 	case !utf8.ValidString(value):
-		return malformed(field, "bad_utf8", "must be UTF-8")
+		return malformed(field, "invalid_encoding", "must be UTF-8")
 	case strings.ContainsFunc(value, unicode.IsControl):
 		return malformed(field, "control_character", "must not hold control characters")
 	case utf8.RuneCountInString(value) > maxName:

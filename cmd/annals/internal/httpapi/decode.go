@@ -99,6 +99,9 @@ func decodeStrict(b []byte, v any) error {
 	if err == nil {
 		return nil
 	}
+	if input, is := errors.AsType[*events.InputError](err); is {
+		return input
+	}
 	bad := &events.InputError{Kind: events.Malformed, Code: "malformed", Field: "body", Rule: "is not valid JSON"}
 	if s, is := errors.AsType[*jsontext.SyntacticError](err); is {
 		switch {

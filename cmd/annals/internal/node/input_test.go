@@ -54,7 +54,7 @@ func TestBadInput(t *testing.T) {
 		{"text as a number", post, "/v1/episodes", ep("text", 7), 400, "malformed", "text", nil},
 		{"no text", post, "/v1/episodes", ep("text", ""), 400, "missing", "text", nil},
 		{"no subject", post, "/v1/episodes", ep("subject", ""), 400, "missing", "subject", nil},
-		{"2 MB of text", post, "/v1/episodes", ep("text", strings.Repeat("a", 2<<20)), 413, "too_long", "text", nil},
+		{"2 MB of text", post, "/v1/episodes", ep("text", strings.Repeat("a", 2<<20)), 413, "too_large", "text", nil},
 		{"NUL in the text", post, "/v1/episodes", ep("text", "a\x00b"), 400, "nul", "text", nil},
 		{"NUL in the subject", post, "/v1/episodes", ep("subject", "a\x00b"), 400, "control_character", "subject", nil},
 		{"lone surrogate", post, "/v1/episodes", strings.Replace(encode(episode), `"t"`, `"\ud800"`, 1), 400, "invalid_encoding", "text", nil},
