@@ -91,7 +91,7 @@ func mixed(tb testing.TB, w *world, n int) []events.Message {
 // BenchmarkFactsReplay builds the facts from a log of which a third are commits of fact slots.
 func BenchmarkFactsReplay(b *testing.B) {
 	w := newWorld(b)
-	const n = 150_000
+	const n = 60_000
 	log := tape{messages: mixed(b, w, n)}
 	b.Run("memory", func(b *testing.B) { replayFacts(b, w, log, n) })
 	b.Run("nats", func(b *testing.B) {
@@ -163,22 +163,15 @@ func serve(tb testing.TB) *natslog.Log {
 	return s.Log()
 }
 
-// fill appends the commits of a tape in batches.
+// fill appends the commits of a tape.
 func fill(tb testing.TB, log events.Log, messages []events.Message) {
 	tb.Helper()
-	for len(messages) > 0 {
-		var batch []events.Pending
-		seen := map[string]bool{}
-		for len(messages) > 0 && len(batch) < 500 && !seen[messages[0].Subject] {
-			rec, err := events.Decode(messages[0])
-			if err != nil {
-				tb.Fatal(err)
-			}
-			batch = append(batch, events.Pending{Commit: rec.Commit, Expect: events.ExpectAny})
-			seen[messages[0].Subject] = true
-			messages = messages[1:]
+	for i := range messages {
+		rec, err := events.Decode(messages[i])
+		if err != nil {
+			tb.Fatal(err)
 		}
-		if _, err := log.AppendBatch(tb.Context(), batch); err != nil {
+		if _, err := log.Append(tb.Context(), rec.Commit, events.ExpectAny); err != nil {
 			tb.Fatal(err)
 		}
 	}
