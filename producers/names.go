@@ -16,6 +16,9 @@ type nameCache struct {
 	mu       sync.RWMutex
 	tenants  map[string]*seal.Tenant
 	subjects map[subjectName]string
+	// proven are the scopes under which a record was begun and its subject
+	// found alive after that.
+	proven map[seal.Scope]bool
 }
 
 type subjectName struct{ tenant, name string }
@@ -27,7 +30,7 @@ const (
 )
 
 func newNameCache() *nameCache {
-	return &nameCache{tenants: map[string]*seal.Tenant{}, subjects: map[subjectName]string{}}
+	return &nameCache{tenants: map[string]*seal.Tenant{}, subjects: map[subjectName]string{}, proven: map[seal.Scope]bool{}}
 }
 
 // tenant finds or makes the tenant of that outside name.
@@ -77,4 +80,22 @@ func (c *nameCache) dropSubject(tenant, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.subjects, subjectName{tenant, name})
+}
+
+func (c *nameCache) isProven(s seal.Scope) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.proven[s]
+}
+
+func (c *nameCache) prove(s seal.Scope) {
+	if c.isProven(s) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.proven) >= maxSubjectNames {
+		clear(c.proven)
+	}
+	c.proven[s] = true
 }

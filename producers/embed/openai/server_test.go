@@ -2,8 +2,11 @@ package openai_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -78,13 +81,13 @@ func (s *server) seen() []seen {
 
 // answerWell gives (length of the text, 3, 4) for each text, in the opposite order.
 func answerWell(w http.ResponseWriter, input []string) {
-	var data []map[string]any
-	for i := len(input) - 1; i >= 0; i-- {
-		data = append(data, map[string]any{"index": i, "embedding": []float32{float32(len(input[i])), 3, 4}})
+	var data []string
+	for i, text := range slices.Backward(input) {
+		data = append(data, fmt.Sprintf(`{"index": %d, "embedding": [%d, 3, 4]}`, i, len(text)))
 	}
 
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data, "usage": map[string]int{"total_tokens": 1}})
+	_, _ = fmt.Fprintf(w, `{"object": "list", "data": [%s], "usage": {"total_tokens": 1}}`, strings.Join(data, ", "))
 }
 
 // answerWith gives a fixed body.
