@@ -55,9 +55,6 @@ func (s *Service) Facts(ctx context.Context, caller events.Caller, req FactsRequ
 	filter.KnownAt = throughMicro(req.KnownAt)
 	if req.AsOf != nil {
 		filter.ValidAt = &at
-		if filter.KnownAt == nil {
-			filter.KnownAt = lastInstant() // all that is known
-		}
 	}
 	rows, next, err := r.snap.Facts(r.token, filter)
 	if err != nil {
@@ -309,12 +306,6 @@ func throughMicro(t *events.Time) *time.Time {
 	}
 	end := t.Add(time.Microsecond - time.Nanosecond)
 	return &end
-}
-
-// lastInstant is later than any time of record.
-func lastInstant() *time.Time {
-	t := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
-	return &t
 }
 
 // join is unambiguous: no name holds U+0000.

@@ -336,4 +336,26 @@ func TestPagingWhileWriting(t *testing.T) {
 	if diff := cmp.Diff(facts, got); diff != "" {
 		t.Errorf("facts: %s", diff)
 	}
+	// The same a page at a time as of a day and as known at a time.
+	for kind, req := range map[string]query.FactsRequest{
+		"as of":    {Subject: "log", Limit: new(4), AsOf: at(day(3))},
+		"known at": {Subject: "log", Limit: new(4), KnownAt: at(n.clock.Now())},
+		"history":  {Subject: "log", Limit: new(4), Include: query.IncludeHistory},
+	} {
+		var got []string
+		for pages := 0; pages == 0 || req.Cursor != ""; pages++ {
+			page, err := n.Facts(t.Context(), user("acme"), req)
+			must(t, err)
+			for _, f := range page.Facts {
+				if slices.Contains(facts, f.ID) {
+					got = append(got, f.ID)
+				}
+			}
+			req.Cursor = page.Cursor
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(facts, got); diff != "" {
+			t.Errorf("facts %s: %s", kind, diff)
+		}
+	}
 }
