@@ -31,6 +31,10 @@ type Model struct {
 	// free holds one slot per pass that may run at once, nil until its memory is first needed. Whoever took a slot
 	// puts one back.
 	free chan *scratch
+	// backlog has a place for each pass that documents may have at once: one
+	// less than there are slots, so that a question never waits for a backlog
+	// and whoever appends to the log finds a processor.
+	backlog chan struct{}
 }
 
 var _ embed.Embedder = (*Model)(nil)
@@ -75,6 +79,7 @@ func load(blob []byte, o options) (*Model, error) {
 		words:   newTokenizer(w.header.Words, w.header.Scores),
 		encoder: enc,
 		free:    make(chan *scratch, runtime.GOMAXPROCS(0)),
+		backlog: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
 	}
 
 	for range cap(m.free) {
@@ -93,10 +98,11 @@ func (m *Model) MaxBatch() int { return maxBatch }
 // Kernel is the one in use, never KernelAuto.
 func (m *Model) Kernel() Kernel { return m.kernel }
 
-// Embed implements embed.Embedder. The model is symmetric: the kind makes no difference. A cancelled context ends it
+// Embed implements embed.Embedder. The model is symmetric: the kind makes no difference to a vector, only to who waits:
+// documents leave one processor to questions. A cancelled context ends it
 // after the windows that are being computed, within tens of milliseconds (hundreds with KernelGeneric). With sound
 // weights its only errors are embed.ErrBatchTooLarge and the context's.
-func (m *Model) Embed(ctx context.Context, texts []string, _ embed.Kind) ([][]float32, error) {
+func (m *Model) Embed(ctx context.Context, texts []string, kind embed.Kind) ([][]float32, error) {
 	if len(texts) > maxBatch {
 		return nil, embed.ErrBatchTooLarge
 	}
@@ -115,7 +121,7 @@ func (m *Model) Embed(ctx context.Context, texts []string, _ embed.Kind) ([][]fl
 				return
 			}
 
-			vectors[i] = m.embed(ctx, texts[i])
+			vectors[i] = m.embed(ctx, texts[i], kind)
 		}
 	}
 
@@ -138,7 +144,7 @@ func (m *Model) Embed(ctx context.Context, texts []string, _ embed.Kind) ([][]fl
 }
 
 // embed returns the vector of one text, nil when it has no known token or the context ended.
-func (m *Model) embed(ctx context.Context, text string) []float32 {
+func (m *Model) embed(ctx context.Context, text string, kind embed.Kind) []float32 {
 	ids := m.words.encode(text)
 	if len(ids) == 0 {
 		return nil
@@ -150,7 +156,7 @@ func (m *Model) embed(ctx context.Context, text string) []float32 {
 
 	for len(ids) > 0 {
 		n := min(len(ids), maxTokens)
-		if !m.forward(ctx, ids[:n], window) {
+		if !m.forward(ctx, ids[:n], window, kind) {
 			return nil
 		}
 
@@ -170,7 +176,17 @@ func (m *Model) embed(ctx context.Context, text string) []float32 {
 
 // forward runs one window as soon as a slot is free. Slots are taken per window and served in order of arrival, so
 // that a short question waits for windows, not for the whole batch before it.
-func (m *Model) forward(ctx context.Context, ids []int32, out []float32) bool {
+func (m *Model) forward(ctx context.Context, ids []int32, out []float32, kind embed.Kind) bool {
+	if kind == embed.Document {
+		select {
+		case m.backlog <- struct{}{}:
+		case <-ctx.Done():
+			return false
+		}
+
+		defer func() { <-m.backlog }()
+	}
+
 	var s *scratch
 
 	select {

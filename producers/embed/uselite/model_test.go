@@ -38,7 +38,7 @@ func TestGolden(t *testing.T) {
 				}
 
 				got := make([]float32, Dim)
-				if !m.forward(t.Context(), ids[:min(len(ids), maxTokens)], got) {
+				if !m.forward(t.Context(), ids[:min(len(ids), maxTokens)], got, embed.Query) {
 					t.Fatal("no vector")
 				}
 
@@ -271,6 +271,36 @@ func TestSlotsComeBack(t *testing.T) {
 
 	if _, err := m.Embed(t.Context(), []string{"now", "they", "are", "free"}, embed.Document); err != nil {
 		t.Error(err)
+	}
+}
+
+// A question is answered while documents have taken all that they may.
+func TestQuestionsPassDocuments(t *testing.T) {
+	t.Parallel()
+
+	m, err := New(WithKernel(KernelAuto))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for range cap(m.backlog) {
+		m.backlog <- struct{}{}
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	if _, err := m.Embed(ctx, []string{"a document waits"}, embed.Document); !errors.Is(err, context.Canceled) {
+		t.Errorf("control: a document was embedded: %v", err)
+	}
+
+	v, err := m.Embed(t.Context(), []string{"a question does not"}, embed.Query)
+	if err != nil || len(v[0]) != Dim {
+		t.Errorf("a question: %v", err)
+	}
+
+	if cap(m.backlog) >= cap(m.free) && cap(m.free) > 1 {
+		t.Errorf("documents may take %d of %d slots", cap(m.backlog), cap(m.free))
 	}
 }
 
