@@ -214,7 +214,7 @@ func testBatch(t *testing.T, log events.Log) {
 		t.Fatalf("append batch: %d acks, %v", len(acks), err)
 	}
 	for i, ack := range acks {
-		if ack != (events.Ack{Position: before + 1 + uint64(i)}) { //nolint:gosec // a small index.
+		if ack != (events.Ack{Position: before + 1 + uint64(i)}) {
 			t.Fatalf("commit %d: %+v, the batch began after %d", i, ack, before)
 		}
 		if m, err := log.MessageAt(t.Context(), ack.Position); err != nil || m.Header.ID != batch[i].Commit.ID {

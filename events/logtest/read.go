@@ -13,7 +13,7 @@ import (
 
 func testOneAmongMany(t *testing.T, log events.Log) {
 	t.Helper()
-	const others, own = 200, 20
+	const others, own = 100, 10
 	c := Episode("acme", "mine", 32)
 	var positions []uint64
 	last := uint64(0)
@@ -47,12 +47,12 @@ func testOneAmongMany(t *testing.T, log events.Log) {
 
 func testLongAggregate(t *testing.T, log events.Log) {
 	t.Helper()
-	const n = 3000
+	const n = 2010
 	c := Vector("acme", "v")
 	var positions []uint64
 	for i := range n {
 		positions = append(positions, mustAppend(t, log, withID(c, fmt.Sprintf("v-%d", i)), events.ExpectAny))
-		if i%10 == 0 { // Others lie between.
+		if i%50 == 0 { // Others lie between.
 			mustAppend(t, log, Episode("acme", fmt.Sprintf("e-%d", i), 16), events.ExpectNew)
 		}
 	}
@@ -70,7 +70,7 @@ func testLongAggregate(t *testing.T, log events.Log) {
 
 func testReadYourWrites(t *testing.T, log events.Log) {
 	t.Helper()
-	const writers, rounds = 4, 40
+	const writers, rounds = 4, 25
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {

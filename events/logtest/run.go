@@ -40,7 +40,7 @@ func contract() []clause {
 		{"bad tokens are refused", testBadTokens},
 		{"a cancelled context is an error", testCancelled},
 		{"one aggregate among many", testOneAmongMany},
-		{"three thousand commits of one aggregate", testLongAggregate},
+		{"two thousand commits of one aggregate", testLongAggregate},
 		{"reads see what was acknowledged", testReadYourWrites},
 		{"a tenant never reads another's", testForeign},
 		{"the last commit", testLast},

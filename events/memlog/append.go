@@ -72,7 +72,7 @@ func (l *Log) AppendBatch(ctx context.Context, batch []events.Pending) ([]events
 func encode(c events.Commit) (events.Message, error) {
 	m, err := events.Encode(c)
 	if err != nil {
-		return events.Message{}, err //nolint:wrapcheck // both callers wrap it.
+		return events.Message{}, err
 	}
 	if len(m.Data) > MaxBytes {
 		return events.Message{}, events.ErrTooLarge

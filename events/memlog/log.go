@@ -79,9 +79,9 @@ func (l *Log) SecureDelete(ctx context.Context, positions ...uint64) error {
 // lastOf returns the last message on the subject that is not removed, the zero
 // message if there is none. The caller holds the mutex.
 func (l *Log) lastOf(subject string) events.Message {
-	for i := len(l.messages) - 1; i >= 0; i-- {
-		if l.messages[i].Subject == subject {
-			return l.messages[i]
+	for _, m := range slices.Backward(l.messages) {
+		if m.Subject == subject {
+			return m
 		}
 	}
 	return events.Message{}

@@ -106,7 +106,7 @@ func encode(c events.Commit, expect events.Expect) (*nats.Msg, error) {
 	}
 	m, err := events.Encode(c)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // callers wrap it.
+		return nil, err
 	}
 	msg := &nats.Msg{Subject: m.Subject, Header: encodeHeader(m.Header), Data: m.Data}
 	setExpect(msg.Header, expect)

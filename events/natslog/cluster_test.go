@@ -126,7 +126,10 @@ func TestContractReplicated(t *testing.T) {
 		node++
 		return c.open(t, node%replicas, "EVENTS").Log()
 	})
-	t.Run("rows", func(t *testing.T) { testReplicatedRows(t, c) })
+	t.Run("rows", func(t *testing.T) {
+		t.Parallel()
+		testReplicatedRows(t, c)
+	})
 }
 
 // testReplicatedRows writes on one node and reads on another.
@@ -139,7 +142,7 @@ func testReplicatedRows(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	reader := streams.Keys()
-	for i := range 30 {
+	for i := range 10 {
 		rows := make([]seal.Row, 5)
 		keys := make([]string, len(rows))
 		for j := range rows {

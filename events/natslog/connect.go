@@ -45,12 +45,13 @@ func connect(ctx context.Context, url string, logger *slog.Logger, extra ...nats
 	if err := ctx.Err(); err != nil {
 		return nil, translate("connect", err)
 	}
+	forItsLife := context.WithoutCancel(ctx) // The connection outlives the call.
 	opts := []nats.Option{
 		nats.Name("annals"), nats.Timeout(timeout),
 		nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
 		// Without handlers the client prints to the standard error.
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			logger.LogAttrs(context.Background(), slog.LevelWarn, "nats connection",
+			logger.LogAttrs(forItsLife, slog.LevelWarn, "nats connection",
 				slog.String("reason", asyncReason(err)))
 		}),
 		nats.DisconnectErrHandler(func(*nats.Conn, error) {}),

@@ -67,8 +67,7 @@ func (e *StreamError) Is(target error) bool {
 
 // code is the JetStream error code in err, 0 if there is none.
 func code(err error) jetstream.ErrorCode {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode
 	}
 	var js jetstream.JetStreamError

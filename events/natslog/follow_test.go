@@ -212,9 +212,9 @@ func TestFollowOnAClosedConnection(t *testing.T) {
 func TestFollowBeyondOneRequest(t *testing.T) {
 	t.Parallel()
 	log := fresh(t, natslog.DurabilityProcess).Log()
-	last := appendEpisodes(t, log, "large", 15, 3<<20)
+	last := appendEpisodes(t, log, "large", 12, 3<<20)
 	batch := make([]events.Pending, events.MaxBatch)
-	for range 20 {
+	for range 9 {
 		for i := range batch {
 			batch[i] = events.Pending{Commit: logtest.Vector("acme", "r"), Expect: events.ExpectAny}
 			batch[i].Commit.Aggregate.Tenant = fmt.Sprintf("t-%d", i)

@@ -228,7 +228,7 @@ func (k *Keys) list(ctx context.Context, filter string, end uint64, yield func(s
 func checkKeys(keys ...string) error {
 	for _, key := range keys {
 		if err := seal.CheckKey(key); err != nil {
-			return err //nolint:wrapcheck // it is the port's own error.
+			return err
 		}
 	}
 	return nil

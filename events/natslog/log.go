@@ -113,7 +113,7 @@ func (l *Log) ReadAggregate(ctx context.Context, a events.Aggregate, after uint6
 // pageUpTo returns a page of which nothing that was acknowledged is missing;
 // it is empty only if there is nothing left.
 func (l *Log) pageUpTo(ctx context.Context, subject string, from uint64) ([]*jetstream.RawStreamMsg, error) {
-	page, _, err := l.page(ctx, subject, from)
+	page, err := l.page(ctx, subject, from)
 	if err != nil || len(page) > 0 || !l.replicated {
 		return page, err
 	}

@@ -29,10 +29,10 @@ const (
 type Durability int
 
 const (
-	// DurabilityPower: a power cut. Every write is synced to the disk.
+	// DurabilityPower is for a power cut. Every write is synced to the disk.
 	DurabilityPower Durability = iota
-	// DurabilityProcess: the end of the process, however it ends. A power cut
-	// of the host may take the last two minutes.
+	// DurabilityProcess is for the end of the process, however it ends. A power
+	// cut of the host may take the last two minutes.
 	DurabilityProcess
 )
 

@@ -71,34 +71,34 @@ func (s *store) at(ctx context.Context, seq uint64) (*jetstream.RawStreamMsg, er
 }
 
 // page returns the messages at or above seq on a subject, which may have
-// wildcards: up to 1,000 of them, or 8 MB and one more, and whether there are
-// more behind them. With several replicas it may be old.
-func (s *store) page(ctx context.Context, subject string, seq uint64) ([]*jetstream.RawStreamMsg, bool, error) {
+// wildcards: up to 1,000 of them, or 8 MB and one more. With several replicas it
+// may be old.
+func (s *store) page(ctx context.Context, subject string, seq uint64) ([]*jetstream.RawStreamMsg, error) {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	it, err := jetstreamext.GetBatch(ctx, s.js, s.name, pageMessages,
 		jetstreamext.GetBatchSeq(max(seq, 1)), jetstreamext.GetBatchSubject(subject),
 		jetstreamext.GetBatchMaxBytes(pageBytes))
 	if err != nil {
-		return nil, false, err //nolint:wrapcheck // callers translate.
+		return nil, err //nolint:wrapcheck // callers translate.
 	}
 	var page []*jetstream.RawStreamMsg
 	for m, err := range it {
 		if errors.Is(err, jetstreamext.ErrNoMessages) {
-			return nil, false, nil
+			return nil, nil
 		}
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		page = append(page, m)
 	}
 	if ctx.Err() != nil {
-		return nil, false, ctx.Err() //nolint:wrapcheck // callers translate.
+		return nil, ctx.Err() //nolint:wrapcheck // callers translate.
 	}
 	if len(page) == 0 {
-		return nil, false, errSilence
+		return nil, errSilence
 	}
-	return page, pendingBehind(page) > 0, nil
+	return page, nil
 }
 
 // lastOf returns the last message on each of up to 1,000 exact subjects, in no

@@ -108,7 +108,7 @@ func openStream(ctx context.Context, js jetstream.JetStream, want jetstream.Stre
 func identity(info *jetstream.StreamInfo) string {
 	h := sha256.New()
 	var created [8]byte
-	binary.BigEndian.PutUint64(created[:], uint64(info.Created.UnixNano())) //nolint:gosec // only its bits count.
+	binary.BigEndian.PutUint64(created[:], uint64(info.Created.UnixNano()))
 	_, _ = h.Write(created[:])
 	_, _ = h.Write([]byte(info.Config.Name))
 	return hex.EncodeToString(h.Sum(nil)[:16])

@@ -20,8 +20,7 @@ const (
 // the call is missing.
 func (s *store) collect(ctx context.Context, subject string, seq uint64) ([]*jetstream.RawStreamMsg, error) {
 	if !s.replicated {
-		page, _, err := s.page(ctx, subject, seq)
-		return page, err
+		return s.page(ctx, subject, seq)
 	}
 	var page []*jetstream.RawStreamMsg
 	for len(page) < leaderPage {

@@ -100,7 +100,10 @@ func TestDestroySubject(t *testing.T) {
 	if _, existed, err := w.ring.CreateRecord(t.Context(), w.scope, "r1", nil); !existed || !errors.Is(err, seal.ErrKeyDestroyed) {
 		t.Fatalf("repeated command: existed %v, %v, want ErrKeyDestroyed", existed, err)
 	}
-	for row := range w.rows.List(t.Context(), "k2."+w.scope.Tenant+"."+w.sid) {
+	for row, err := range w.rows.List(t.Context(), "k2."+w.scope.Tenant+"."+w.sid) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Fatalf("row %s is back", row.Key)
 	}
 	// Under a key that a late writer makes, what was forgotten stays forgotten
@@ -147,7 +150,10 @@ func TestDestroyTenant(t *testing.T) {
 	if _, err := w.tenant.SubjectID(t.Context(), "ada", true); !errors.Is(err, seal.ErrKeyDestroyed) {
 		t.Fatalf("subject of a destroyed tenant: %v, want ErrKeyDestroyed", err)
 	}
-	for row := range w.rows.List(t.Context(), "") {
+	for row, err := range w.rows.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if seal.HasPrefix(row.Key, "k1."+w.tenant.Token()) || seal.HasPrefix(row.Key, "k3."+w.tenant.Token()) {
 			t.Errorf("row %s is left", row.Key)
 		}

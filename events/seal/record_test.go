@@ -155,7 +155,10 @@ func TestRecordsRefuseBadInput(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, bad.want)
 		}
 	}
-	for row := range w.rows.List(t.Context(), "k2") {
+	for row, err := range w.rows.List(t.Context(), "k2") {
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Errorf("refused input left the row %s", row.Key)
 	}
 	good := with(func(n *seal.NewRecord) { n.Note = make([]byte, seal.MaxNote) })

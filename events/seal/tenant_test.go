@@ -182,7 +182,10 @@ func TestLostInstanceKeyIsNotAFreshStart(t *testing.T) {
 			t.Fatalf("tenant without an instance key: %v, want the instance key destroyed", err)
 		}
 	}
-	for row := range w.rows.List(t.Context(), "names") {
+	for row, err := range w.rows.List(t.Context(), "names") {
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Fatalf("row %s was made", row.Key)
 	}
 }

@@ -20,7 +20,7 @@ func (k *Keyring) wrapRoot(ctx context.Context, plaintext []byte, purpose, tenan
 		return nil, fmt.Errorf("wrap under root: %w", err)
 	}
 	value := make([]byte, 0, 2+len(id)+len(wrapped))
-	value = append(value, format, byte(len(id)))
+	value = append(value, format, byte(len(id))) //nolint:gosec // A root's id has at most 255 bytes.
 	value = append(value, id...)
 	return append(value, wrapped...), nil
 }
