@@ -22,10 +22,10 @@ func testFilterFields(t *testing.T, open func(t *testing.T) Backend) {
 		"EntitiesAny":    func(f *index.Filter) { f.EntitiesAny = []string{"e1", "e2"} },
 		"EntitiesAll":    func(f *index.Filter) { f.EntitiesAll = []string{"e1", "e2"} },
 		"LabelsAll":      func(f *index.Filter) { f.LabelsAll = []string{"l1", "l2", "l2"} },
-		"OccurredFromUS": func(f *index.Filter) { f.OccurredFromUS = ptr(int64(300)) },
-		"OccurredToUS":   func(f *index.Filter) { f.OccurredToUS = ptr(int64(300)) },
+		"OccurredFromUS": func(f *index.Filter) { f.OccurredFromUS = new(int64(300)) },
+		"OccurredToUS":   func(f *index.Filter) { f.OccurredToUS = new(int64(300)) },
 		"MinTrust":       func(f *index.Filter) { f.MinTrust = 3 },
-		"ValidAtUS":      func(f *index.Filter) { f.ValidAtUS = ptr(int64(250)) },
+		"ValidAtUS":      func(f *index.Filter) { f.ValidAtUS = new(int64(250)) },
 		"NowUS":          func(f *index.Filter) { f.NowUS = 500 },
 		"Exclude":        func(f *index.Filter) { f.Exclude = []string{id(3), id(4)} },
 	} {
@@ -69,14 +69,14 @@ func testTimeBounds(t *testing.T, open func(t *testing.T) Backend) {
 		f    index.Filter
 		want int
 	}{
-		"from included":       {index.Filter{OccurredFromUS: ptr(at)}, 1},
-		"from after":          {index.Filter{OccurredFromUS: ptr(at + 1)}, 0},
-		"to excluded":         {index.Filter{OccurredToUS: ptr(at)}, 0},
-		"to after":            {index.Filter{OccurredToUS: ptr(at + 1)}, 1},
-		"before validity":     {index.Filter{ValidAtUS: ptr(at - 1)}, 0},
-		"validity begins":     {index.Filter{ValidAtUS: ptr(at)}, 1},
-		"validity lasts":      {index.Filter{ValidAtUS: ptr(at + 1)}, 1},
-		"validity ends":       {index.Filter{ValidAtUS: ptr(at + 2)}, 0},
+		"from included":       {index.Filter{OccurredFromUS: new(at)}, 1},
+		"from after":          {index.Filter{OccurredFromUS: new(at + 1)}, 0},
+		"to excluded":         {index.Filter{OccurredToUS: new(at)}, 0},
+		"to after":            {index.Filter{OccurredToUS: new(at + 1)}, 1},
+		"before validity":     {index.Filter{ValidAtUS: new(at - 1)}, 0},
+		"validity begins":     {index.Filter{ValidAtUS: new(at)}, 1},
+		"validity lasts":      {index.Filter{ValidAtUS: new(at + 1)}, 1},
+		"validity ends":       {index.Filter{ValidAtUS: new(at + 2)}, 0},
 		"before expiry":       {index.Filter{NowUS: at}, 1},
 		"expired":             {index.Filter{NowUS: at + 1}, 0},
 		"expired long ago":    {index.Filter{NowUS: at * 2}, 0},
@@ -91,7 +91,7 @@ func testTimeBounds(t *testing.T, open func(t *testing.T) Backend) {
 	e := note(2, 1)
 	e.ValidFromUS, e.ValidToUS = at, at+2
 	p.apply(t, e)
-	f := index.Filter{Tenant: "acme", ValidAtUS: ptr(int64(0))}
+	f := index.Filter{Tenant: "acme", ValidAtUS: new(int64(0))}
 	if got := p.same(t, index.Query{Filter: f}).Eligible; got != 1 {
 		t.Errorf("%d documents pass at a time when only the episode can, want 1", got)
 	}

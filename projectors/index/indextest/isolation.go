@@ -101,7 +101,7 @@ func testTies(t *testing.T, open func(t *testing.T) Backend) {
 	p := newPair(t, open)
 	for n := range 30 {
 		d := note(n+1, 1)
-		d.Seq = uint64(1 + n%3) //nolint:gosec // one to three
+		d.Seq = uint64(1 + n%3)
 		p.apply(t, d, vectorOf(d, 1, 0))
 	}
 	for k := range 31 {

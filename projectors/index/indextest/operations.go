@@ -275,7 +275,7 @@ func testUpdate(t *testing.T, open func(t *testing.T) Backend) {
 	at(100, 0)
 	p.apply(t, update(21, 200))
 	at(100, 1)
-	p.apply(t, index.Update{Tenant: "acme", Subject: "s", ID: d.ID, Seq: 22, ExpiresUS: ptr(int64(1)), Trust: ptr(uint8(7))})
+	p.apply(t, index.Update{Tenant: "acme", Subject: "s", ID: d.ID, Seq: 22, ExpiresUS: new(int64(1)), Trust: new(uint8(7))})
 	at(100, 1)
 	if c := p.same(t, index.Query{Filter: index.Filter{Tenant: "acme", NowUS: 5}}); c.Eligible != 0 {
 		t.Fatal("the new expiry is not seen")

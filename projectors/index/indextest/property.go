@@ -41,7 +41,7 @@ func (u universe) doc(t *rapid.T, seq uint64) index.Doc {
 		Tenant:  rapid.SampledFrom(u.tenants).Draw(t, "tenant"),
 		Subject: rapid.SampledFrom(u.subjects).Draw(t, "subject"),
 		ID:      rapid.SampledFrom(u.ids).Draw(t, "id"),
-		Kind:    index.Kind(rapid.IntRange(1, 3).Draw(t, "kind")), //nolint:gosec // one to three
+		Kind:    index.Kind(rapid.IntRange(1, 3).Draw(t, "kind")),
 		Seq:     seq,
 		Session: optional(u.tokens).Draw(t, "session"), Category: optional(u.tokens).Draw(t, "category"),
 		Scope: optional(u.tokens).Draw(t, "scope"), Channel: optional(u.tokens).Draw(t, "channel"),
@@ -192,7 +192,7 @@ func testProperty(t *testing.T, open func(t *testing.T) Backend) {
 		seq := uint64(1)
 		for range rapid.IntRange(1, 60).Draw(rt, "operations") {
 			log = append(log, together(rt, aimed(rt, u.op(rt, seq), log), log))
-			seq += uint64(rapid.IntRange(1, 3).Draw(rt, "step")) //nolint:gosec // not negative
+			seq += uint64(rapid.IntRange(1, 3).Draw(rt, "step"))
 		}
 		if err := o.Apply(ctx, log); err != nil {
 			rt.Fatalf("apply to oracle: %v", err)

@@ -72,15 +72,13 @@ func (p pair) same(t *testing.T, q index.Query) index.Candidates {
 	return same(t, p.Backend, p.oracle, q)
 }
 
-func ptr[T any](x T) *T { return &x }
-
 func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
 // note is a small episode of tenant acme and subject s with the given terms once each.
 func note(n int, terms ...uint64) index.Doc {
 	d := index.Doc{
-		Tenant: "acme", Subject: "s", ID: id(n), Kind: index.Episode, Seq: uint64(n), //nolint:gosec // not negative
-		ValidToUS: math.MaxInt64, Length: uint32(len(terms)), //nolint:gosec // few
+		Tenant: "acme", Subject: "s", ID: id(n), Kind: index.Episode, Seq: uint64(n),
+		ValidToUS: math.MaxInt64, Length: uint32(len(terms)),
 	}
 	for _, term := range terms {
 		d.Terms = append(d.Terms, index.Term{Token: term, TF: 1})

@@ -56,13 +56,13 @@ func TestCrash(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(11, 12))
 	var log []index.Op
-	for i := range 400 {
-		d := small(r.IntN(150), uint64(r.IntN(9)), uint64(10+i))
+	for i := range 240 {
+		d := small(r.IntN(90), uint64(r.IntN(9)), uint64(10+i))
 		d.Seq = uint64(i + 1)
 		log = append(log, d)
 		switch r.IntN(4) {
 		case 0:
-			log = append(log, index.Removal{Tenant: d.Tenant, Subject: d.Subject, ID: small(r.IntN(150)).ID})
+			log = append(log, index.Removal{Tenant: d.Tenant, Subject: d.Subject, ID: small(r.IntN(90)).ID})
 		case 1:
 			log = append(log, vectorFor(d, d.Seq, "m", float32(r.NormFloat64()), 1))
 		}
@@ -75,7 +75,7 @@ func TestCrash(t *testing.T) {
 		return b.everything(t)
 	}
 	crashes, lost := 0, 0
-	for round := range 12 {
+	for round := range 8 {
 		fs := vfs.NewCrashableMem()
 		b := backend{ix: New([]byte("index/")), db: openStore(t, fs, "db", 1<<20)}
 		at := 0

@@ -21,7 +21,7 @@ type location struct {
 }
 
 func appendLP(b []byte, s string) []byte {
-	b = append(b, byte(len(s)))
+	b = append(b, byte(len(s))) //nolint:gosec // tokens are validated to be at most 255 bytes
 	return append(b, s...)
 }
 

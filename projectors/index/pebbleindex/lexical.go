@@ -55,7 +55,7 @@ func (l *lexical) score(ctx context.Context, ix *Index, it *pebble.Iterator, q *
 	}
 	for i, x := range l.scores {
 		if x > 0 {
-			l.list = append(l.list, scored{doc: int32(i), score: x}) //nolint:gosec // fewer than 2^31 documents fit in memory
+			l.list = append(l.list, scored{doc: int32(i), score: x})
 		}
 	}
 	return l.list, nil
@@ -114,10 +114,11 @@ func (l *lexical) read(
 				continue
 			}
 		}
-		count := 0
-		if at, count, err = l.join(it.Value(), number*postingSpan, s.docs[:s.segments[n].end], at); err != nil {
+		end, count, err := l.join(it.Value(), number*postingSpan, s.docs[:s.segments[n].end], at)
+		if err != nil {
 			return 0, err
 		}
+		at = end
 		df += count
 		ok = it.Next()
 	}

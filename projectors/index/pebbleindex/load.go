@@ -80,7 +80,7 @@ func (w *Writer) firstFree(k subjectKey) (next uint64, err error) {
 	}
 	for i, row := range b {
 		if row != nil {
-			next = uint64(number)*blockRows + uint64(i) + 1 //nolint:gosec // less than blockRows
+			next = uint64(number)*blockRows + uint64(i) + 1
 		}
 	}
 	return next, nil

@@ -33,7 +33,7 @@ func appendInt8(b []byte, v []float32) []byte {
 	var errSum, normSum float64
 	for _, x := range v {
 		q := min(max(math.Round(float64(x)/scale), -math.MaxInt8), math.MaxInt8)
-		b = append(b, byte(int8(q)))
+		b = append(b, byte(int8(q))) //nolint:gosec // the bits are kept
 		w := q * scale
 		normSum += w * w
 		errSum += (float64(x) - w) * (float64(x) - w)

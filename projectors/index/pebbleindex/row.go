@@ -87,7 +87,7 @@ func appendRow(b []byte, w *row) []byte {
 	}
 	b = appendTokens(b, w.entities)
 	b = appendTokens(b, w.labels)
-	b = append(b, byte(len(w.models)))
+	b = append(b, byte(len(w.models))) //nolint:gosec // validated to be at most 255
 	for _, m := range w.models {
 		b = binary.BigEndian.AppendUint64(appendLP(b, m.name), m.seq)
 	}

@@ -116,7 +116,7 @@ func forwardBlock(suffix, value []byte, visit func(r *found) error) error {
 		if err := checkRow(row); err != nil {
 			return err
 		}
-		r.ordinal, r.row = number*blockRows+uint32(i), row //nolint:gosec // less than blockRows
+		r.ordinal, r.row = number*blockRows+uint32(i), row
 		if err := visit(&r); err != nil {
 			return err
 		}
