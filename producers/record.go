@@ -65,8 +65,10 @@ const maxRebirths = 8
 //
 // Where an earlier command found the subject alive under the same class, both
 // are asked at once, which takes a third off the time of a capture: the class
-// key that a forget destroys is there already. What is captured while its
-// subject is being forgotten is masked by every view either way.
+// key that a forget destroys is there already. If it turns out that it was not,
+// the forget may have been over between the two, and the subject is asked about
+// again. What is captured while its subject is being forgotten is masked by
+// every view either way.
 func (g *Gateway) begin(ctx context.Context, w *work) error {
 	for range maxRebirths {
 		sid, err := g.subjectID(ctx, w.tenant, w.subject)
@@ -82,7 +84,9 @@ func (g *Gateway) begin(ctx context.Context, w *work) error {
 			beside := later(func() (life, error) { return g.lifeOf(ctx, scope.Tenant, sid) })
 			lookUp = func() (life, error) {
 				state, err := beside()
-				if w.sid() != sid { // the key was made before the name was given to another id
+				// The key was made before the name was given to another id, or
+				// under a class key that had to be made again.
+				if w.sid() != sid || w.rec.First() {
 					state, err = g.lifeOf(ctx, scope.Tenant, w.sid())
 				}
 				return state, err

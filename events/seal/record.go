@@ -18,6 +18,7 @@ type Record struct {
 	id    string
 	note  []byte
 	box   box
+	first bool
 }
 
 // Scope returns whose record it is, as its row says.
@@ -25,6 +26,11 @@ func (r *Record) Scope() Scope { return r.scope }
 
 // ID returns the record's id.
 func (r *Record) ID() string { return r.id }
+
+// First says that the K2 above the record was not there when the record was
+// made, and was made for it: the subject is new, or its K2 has been destroyed.
+// It is false for a record that existed.
+func (r *Record) First() bool { return r.first }
 
 // Note returns a copy of the note that the record was created with.
 func (r *Record) Note() []byte { return bytes.Clone(r.note) }
@@ -144,6 +150,7 @@ func (k *Keyring) ensureSubjectKeys(ctx context.Context, scopes map[Scope]*paren
 		if err := k.createSubjectKey(ctx, scope, scopes[scope]); err != nil {
 			return err
 		}
+		scopes[scope].made = true
 	}
 	return nil
 }
@@ -184,7 +191,7 @@ func (k *Keyring) newRecord(n NewRecord, p *parent) (*Record, Row, error) {
 	if err != nil {
 		return nil, Row{}, err
 	}
-	rec := &Record{scope: n.Scope, id: n.Record, note: bytes.Clone(n.Note), box: b}
+	rec := &Record{scope: n.Scope, id: n.Record, note: bytes.Clone(n.Note), box: b, first: p.made}
 	return rec, Row{Key: recordRowKey(n.Scope.Tenant, n.Record), Value: recordRow(n.Scope, wrappedRecord{lineage: p.lineage, bytes: wrapped})}, nil
 }
 

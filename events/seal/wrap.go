@@ -121,7 +121,9 @@ type parent struct {
 	rotating bool
 	// cached says that the key did not come from its row just now.
 	cached bool
-	err    error
+	// made says that the key was missing and had to be made.
+	made bool
+	err  error
 }
 
 func newParent(chain chainKey, src source) *parent {
