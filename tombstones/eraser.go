@@ -131,7 +131,7 @@ func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, r
 		}
 		return Erasure{ErasureID: job.erasure, Matched: len(ids), IDs: ids}, nil
 	}
-	if len(targets) == 0 && job.plan == nil {
+	if len(targets) == 0 && !job.keyed {
 		return Erasure{ErasureID: job.erasure, Level: LevelShredded}, nil
 	}
 	if err := job.claim(ctx, e.keys, plan{Matched: len(targets), UpTo: job.upTo}); err != nil {
@@ -142,8 +142,8 @@ func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, r
 
 // ForgetSubject forgets everything about a subject, and what other subjects'
 // facts took from it alone. The reason is checked and not kept. A name that
-// nothing is kept about matches 0 and writes nothing; the same name used again
-// afterwards is another subject. The errors are those of [Eraser.ForgetRecord].
+// nothing is kept about matches 0 and appends nothing; the same name used again
+// afterwards is another subject, which no repetition under the key reaches. The errors are those of [Eraser.ForgetRecord].
 func (e *Eraser) ForgetSubject(ctx context.Context, caller events.Caller, key, subject, reason string) (Erasure, error) {
 	if !caller.Has(events.RoleAgent, events.RoleAdmin) {
 		return Erasure{}, events.ErrForbidden
@@ -161,16 +161,34 @@ func (e *Eraser) ForgetSubject(ctx context.Context, caller events.Caller, key, s
 	if job.tenant == nil {
 		return Erasure{ErasureID: job.erasure, Level: LevelShredded}, nil
 	}
-	flight := job.token + "." + job.tenant.SubjectHash(subject) + "." + key
-	out, err, _ := e.subjects.Do(flight, func() (any, error) {
-		return e.forgetSubject(ctx, job, subject)
-	})
-	if err != nil {
-		return Erasure{}, fmt.Errorf("forget subject: %w", err)
+	flight := job.token + "." + job.tenant.SubjectHash(subject)
+	if job.keyed {
+		flight += "." + job.erasure // which is that of the caller and the key
 	}
-	erasure, _ := out.(Erasure) // nothing else is ever returned
-	return erasure, nil
+	for {
+		out, err, _ := e.subjects.Do(flight, func() (any, error) {
+			out, err := e.forgetSubject(ctx, job, subject)
+			if err != nil && ctx.Err() != nil {
+				err = &cutOffError{err}
+			}
+			return out, err
+		})
+		if _, cut := errors.AsType[*cutOffError](err); cut && ctx.Err() == nil {
+			continue // Another caller did it and gave up; this one has not.
+		}
+		if err != nil {
+			return Erasure{}, fmt.Errorf("forget subject: %w", err)
+		}
+		erasure, _ := out.(Erasure) // nothing else is ever returned
+		return erasure, nil
+	}
 }
+
+// cutOffError is the error of a call whose own context has ended.
+type cutOffError struct{ error }
+
+// Unwrap returns the error itself.
+func (e *cutOffError) Unwrap() error { return e.error }
 
 // wait waits for the views up to the limit.
 func (e *Eraser) wait(ctx context.Context, position uint64) error {

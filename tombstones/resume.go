@@ -6,17 +6,15 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
 )
 
 // Run finishes what a crash has cut off: it reads the log once, up to where it
-// stood when Run was called, and takes every tombstone whose keys are still
-// there through the rest of the saga. It then returns nil. The views must be
-// running meanwhile. What it finds done it leaves alone, so that it can be run
-// at any time and any number of times.
+// stood when Run was called, and takes every tombstone through the rest of the
+// saga. It then returns nil. The views must be running meanwhile. What it finds
+// done it leaves alone, so that it can be run at any time and any number of
+// times.
 func (e *Eraser) Run(ctx context.Context) error {
 	state, err := e.log.State(ctx)
 	if err != nil {
@@ -76,15 +74,10 @@ func (e *Eraser) resume(ctx context.Context, m events.Message) error {
 	return nil
 }
 
-// resumeEpisode goes by the key: it is destroyed last.
+// resumeEpisode looks for what was derived even if the episode's key is gone: a
+// fact that was being decided on meanwhile may have come into the log too late
+// for the first call, from a process that ended before it could see to that.
 func (e *Eraser) resumeEpisode(ctx context.Context, j *job, id, erasure string, position uint64) error {
-	_, err := e.keys.Record(ctx, j.token, id)
-	if errors.Is(err, seal.ErrKeyDestroyed) {
-		return e.shred(ctx, j.token, []string{id}) // only a useless row can be left
-	}
-	if err != nil {
-		return fmt.Errorf("find record: %w", err)
-	}
 	if err := e.folded(ctx, position); err != nil {
 		return err
 	}
@@ -106,57 +99,23 @@ func (e *Eraser) folded(ctx context.Context, position uint64) error {
 	return nil
 }
 
-// resumeSubject goes by the subject's first event: while that opens, keys are
-// left, and it says which name stood for the subject.
+// resumeSubject goes by the row of the subject's own key, which is removed last:
+// while it is there, a name may lead to the subject.
 func (e *Eraser) resumeSubject(ctx context.Context, j *job, sid, erasure string, position uint64) error {
-	name, alive, err := e.nameOf(ctx, j, sid)
-	if err != nil {
+	_, err := e.keys.Record(ctx, j.token, sid)
+	gone, ok := errors.AsType[*seal.KeyDestroyedError](err)
+	over := ok && gone.Level == seal.LevelRecord
+	if err := e.folded(ctx, position); err != nil {
 		return err
 	}
-	if alive {
-		if err := e.folded(ctx, position); err != nil {
-			return err
+	j.erasure = erasure
+	_, err = e.endSubject(ctx, j, erasure, sid, func() error {
+		if over {
+			return nil
 		}
-		j.erasure = erasure
-		_, err := e.endSubject(ctx, j, erasure, sid, name)
-		return err
-	}
-	if err := e.keys.DestroySubject(ctx, j.token, sid); err != nil {
-		return fmt.Errorf("destroy keys: %w", err)
-	}
-	return nil
-}
-
-// nameOf opens the first event of a subject.
-func (e *Eraser) nameOf(ctx context.Context, j *job, sid string) (name string, alive bool, err error) {
-	agg := events.Aggregate{Tenant: j.token, Kind: events.KindSubject, ID: sid}
-	for r, err := range e.log.ReadAggregate(ctx, agg, 0) {
-		if err != nil {
-			return "", false, fmt.Errorf("read subject: %w", err)
-		}
-		for _, ev := range r.Events {
-			reg, ok := ev.(events.SubjectRegistered)
-			if !ok {
-				continue
-			}
-			plain, err := e.keys.Open(ctx,
-				seal.Scope{Tenant: j.token, Subject: sid, Class: reg.Class},
-				seal.Label{Aggregate: string(events.KindSubject), Record: sid, EventType: events.TypeSubjectRegistered},
-				reg.Content)
-			if errors.Is(err, seal.ErrKeyDestroyed) {
-				return "", false, nil
-			}
-			if err != nil {
-				return "", false, fmt.Errorf("open subject: %w", err)
-			}
-			var c events.SubjectContent
-			if err := json.Unmarshal(plain, &c); err != nil {
-				return "", false, fmt.Errorf("open subject: %w", events.ErrCorrupt)
-			}
-			return c.Name, true, nil
-		}
-	}
-	return "", false, nil
+		return j.tenant.DropSubjectID(ctx, sid)
+	})
+	return err
 }
 
 // tombstones yields all tombstones of a tenant, page by page.

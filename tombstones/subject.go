@@ -12,15 +12,22 @@ import (
 // forgetSubject takes a subject through the saga.
 func (e *Eraser) forgetSubject(ctx context.Context, j *job, name string) (Erasure, error) {
 	sid, err := j.tenant.SubjectID(ctx, nfc(name), false)
-	switch {
-	case errors.Is(err, seal.ErrUnknownSubject) && j.plan == nil:
-		return Erasure{ErasureID: j.erasure, Level: LevelShredded}, nil
-	case errors.Is(err, seal.ErrUnknownSubject):
-	case err != nil:
+	unknown := errors.Is(err, seal.ErrUnknownSubject)
+	if err != nil && !unknown {
 		return Erasure{}, fmt.Errorf("find subject: %w", err)
+	}
+	if unknown {
+		// That there was nothing is written down too: a late repetition must
+		// not reach a subject that the name stands for by then.
+		if err := j.claim(ctx, e.keys, plan{}); err != nil {
+			return Erasure{}, err
+		}
 	}
 	if j.plan != nil {
 		sid = j.plan.Subject // the name may stand for another subject by now
+	}
+	if sid == "" {
+		return Erasure{ErasureID: j.erasure, Level: LevelShredded}, nil
 	}
 	if !j.keyed {
 		// Calls without a key that forget the same subject are one erasure,
@@ -44,7 +51,9 @@ func (e *Eraser) forgetSubject(ctx context.Context, j *job, name string) (Erasur
 	if err := e.wait(ctx, out.Position); err != nil {
 		return Erasure{}, err
 	}
-	last, err := e.endSubject(ctx, j, out.ErasureID, sid, name)
+	last, err := e.endSubject(ctx, j, out.ErasureID, sid, func() error {
+		return j.tenant.DropSubject(ctx, sid, j.tenant.SubjectHash(name))
+	})
 	if err != nil {
 		return Erasure{}, err
 	}
@@ -93,10 +102,11 @@ func (e *Eraser) burySubject(ctx context.Context, j *job, sid string) (erasure s
 	return "", 0, fmt.Errorf("append tombstone: %w", events.ErrConflict)
 }
 
-// endSubject does what follows the folded tombstone: cascade, name, keys. The
-// name goes before the keys, because with the keys there it can still be found
-// out which name it was, should this be cut off.
-func (e *Eraser) endSubject(ctx context.Context, j *job, erasure, sid, name string) (uint64, error) {
+// endSubject does what follows the folded tombstone: cascade, keys, name. The
+// name goes after the keys, because the same call finds the subject by it again,
+// should this be cut off; and the key of the subject's own first event goes last
+// of all, because while its row is there something may be left.
+func (e *Eraser) endSubject(ctx context.Context, j *job, erasure, sid string, dropName func() error) (uint64, error) {
 	gone := newForgotten()
 	gone.subjects[sid] = true
 	last, derived, err := e.cascade(ctx, j, erasure, gone)
@@ -106,13 +116,11 @@ func (e *Eraser) endSubject(ctx context.Context, j *job, erasure, sid, name stri
 	if err := e.shred(ctx, j.token, derived); err != nil {
 		return 0, err
 	}
-	if name != "" {
-		if err := j.tenant.DropSubject(ctx, sid, j.tenant.SubjectHash(name)); err != nil {
-			return 0, fmt.Errorf("drop name: %w", err)
-		}
-	}
 	if err := e.keys.DestroySubject(ctx, j.token, sid); err != nil {
 		return 0, fmt.Errorf("destroy keys: %w", err)
+	}
+	if err := dropName(); err != nil {
+		return 0, fmt.Errorf("drop name: %w", err)
 	}
 	return last, e.shred(ctx, j.token, []string{sid})
 }

@@ -65,6 +65,28 @@ func (t *Tenant) DropSubject(ctx context.Context, sid, nameHash string) error {
 	return nil
 }
 
+// DropSubjectID does what [Tenant.DropSubject] does, for who no longer knows the
+// name: it reads all name rows of the tenant.
+func (t *Tenant) DropSubjectID(ctx context.Context, sid string) error {
+	prefix := "sid." + t.token
+	for row, err := range t.ring.rows.List(ctx, prefix) {
+		if err != nil {
+			return fmt.Errorf("list subject ids: %w", err)
+		}
+		stored, err := t.openSubject(ctx, row.Key[len(prefix)+1:], row.Value)
+		if err != nil {
+			return err
+		}
+		if stored != sid {
+			continue
+		}
+		if err := t.ring.rows.Destroy(ctx, row.Key); err != nil {
+			return fmt.Errorf("drop subject id: %w", err)
+		}
+	}
+	return nil
+}
+
 // createSubject makes an id for a name's hash, unless someone else was faster.
 func (t *Tenant) createSubject(ctx context.Context, hash string) error {
 	k1, err := t.ring.tenantKey(ctx, t.token)
