@@ -28,7 +28,7 @@ const (
 	sortSlot          = 'S'
 	sortTomb          = 'T'
 	sortUnopened      = 'U'
-	sortFactVector    = 'V'
+	sortVector        = 'V'
 	sortIndex         = 'X'
 )
 

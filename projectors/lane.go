@@ -127,7 +127,11 @@ func (l *lane) swap(g *generation, state viewState) error {
 	if old == nil {
 		return nil
 	}
-	return old.retire()
+	if err := old.retire(); err != nil {
+		// The new one serves already; what is left of the old one is swept at the next opening.
+		l.log.Error("old generation cannot be removed", slog.Uint64("generation", old.num))
+	}
+	return nil
 }
 
 // announce wakes those who wait for a position. mu is held.
@@ -180,13 +184,16 @@ func (l *lane) ensure(ctx context.Context) error {
 	if l.engine != nil {
 		return nil
 	}
+	l.mu.Lock()
+	g, closed := l.serving, l.closed
+	l.mu.Unlock()
+	if closed {
+		return ErrClosed
+	}
 	log, err := l.cfg.Log.State(ctx)
 	if err != nil {
 		return fmt.Errorf("ask log: %w", err)
 	}
-	l.mu.Lock()
-	g := l.serving
-	l.mu.Unlock()
 	state, err := readState(g.db)
 	if err != nil && !damaged(err) {
 		return err
@@ -300,8 +307,14 @@ func (l *lane) foldAll(ctx context.Context, chunks <-chan chunk, tick <-chan tim
 func (l *lane) fold(ctx context.Context, c *chunk) error {
 	l.folding.Lock()
 	defer l.folding.Unlock()
-	if l.engine == nil {
-		return fmt.Errorf("fold: %w", ErrClosed)
+	if l.engine == nil { // a retry failed
+		at := l.position()
+		if err := l.ensure(ctx); err != nil {
+			return err
+		}
+		if l.engine.state.position != at { // it was begun anew, and the chunk does not follow
+			return fmt.Errorf("fold: %w", ErrCorrupt)
+		}
 	}
 	before := l.engine.state.parked
 	if err := l.engine.apply(ctx, c); err != nil {
@@ -370,7 +383,10 @@ func (l *lane) retry(ctx context.Context) (RetryResult, error) {
 	return res, nil
 }
 
+// close waits for a replay or a verification.
 func (l *lane) close() error {
+	l.busy.Lock()
+	defer l.busy.Unlock()
 	l.folding.Lock()
 	defer l.folding.Unlock()
 	l.engine = nil

@@ -25,7 +25,7 @@ func memoriesSpec(cfg *Config, ix *pebbleindex.Index) *spec {
 		clock:    true,
 		prepare:  c.prepare,
 		folder: func(e *engine) (folder, error) {
-			m := &memories{e: e, contents: c, ix: ix, fresh: make(map[string]bool)}
+			m := &memories{e: e, contents: c, ix: ix, fresh: make(map[string]bool), marks: make(map[string]bool)}
 			m.slots = newSlotFold(e, m, false)
 			return m, m.clock.load(e.db)
 		},
@@ -42,10 +42,12 @@ type memories struct {
 	writer *pebbleindex.Writer
 	// fresh are the episodes that the batch at hand adds, by the key of their id.
 	fresh map[string]bool
+	// marks are the marks of unopened records that the batch at hand sets or removes, by key.
+	marks map[string]bool
 	// late are the contents opened by check for the commit at hand, by fact.
 	late map[string]opened
 	at   *item
-	// vectorFresh is set if the batch at hand adds the vector of a fact.
+	// vectorFresh is set if the batch at hand keeps a vector for later.
 	vectorFresh bool
 }
 
@@ -69,6 +71,7 @@ func (m *memories) applied() {
 	m.writer = nil
 	m.vectorFresh = false
 	clear(m.fresh)
+	clear(m.marks)
 	m.slots.cache.trim()
 }
 
@@ -82,7 +85,7 @@ func (m *memories) fold(ctx context.Context, it *item) error {
 	case events.KindVector:
 		return m.vectors(it)
 	case events.KindEpisode:
-		if err := m.episode(it); err != nil {
+		if err := m.episode(ctx, it); err != nil {
 			return err
 		}
 		return m.slots.foldTombs(ctx, it)
@@ -93,7 +96,7 @@ func (m *memories) fold(ctx context.Context, it *item) error {
 	return nil
 }
 
-func (m *memories) episode(it *item) error {
+func (m *memories) episode(ctx context.Context, it *item) error {
 	for i, e := range it.rec.Events {
 		if e, ok := e.(events.EpisodeCaptured); ok && it.opened[i].state == isDamaged {
 			gone, err := m.e.tombs.gone(it.rec.Aggregate.Tenant, e.Subject, kindEpisode, it.rec.Aggregate.ID)
@@ -107,7 +110,7 @@ func (m *memories) episode(it *item) error {
 	}
 	for i, e := range it.rec.Events {
 		if e, ok := e.(events.EpisodeCaptured); ok {
-			if err := m.capture(it, i, &e); err != nil {
+			if err := m.capture(ctx, it, i, &e); err != nil {
 				return err
 			}
 		}
@@ -115,14 +118,14 @@ func (m *memories) episode(it *item) error {
 	return nil
 }
 
-func (m *memories) capture(it *item, event int, e *events.EpisodeCaptured) error {
+func (m *memories) capture(ctx context.Context, it *item, event int, e *events.EpisodeCaptured) error {
 	t, id := it.rec.Aggregate.Tenant, it.rec.Aggregate.ID
 	if gone, err := m.e.tombs.gone(t, e.Subject, kindEpisode, id); gone || err != nil {
 		return err
 	}
 	ik := idKey(t, kindEpisode, id)
-	known, err := has(m.e.db, ik)
-	if err != nil || known || m.fresh[string(ik)] {
+	known, err := m.knowsEpisode(ik)
+	if err != nil || known {
 		return err
 	}
 	m.fresh[string(ik)] = true
@@ -147,7 +150,18 @@ func (m *memories) capture(it *item, event int, e *events.EpisodeCaptured) error
 	if err := m.index().Put(episodeDoc(&row, o)); err != nil {
 		return fmt.Errorf("index episode: %w", err)
 	}
-	return nil
+	if m.e.state.parked == 0 {
+		return nil
+	}
+	return m.lateVectors(ctx, t, e.Subject, kindEpisode, id) // it may have been parked when they came
+}
+
+// knowsEpisode reports whether there is an episode, or its tombstone, by the key of its id.
+func (m *memories) knowsEpisode(ik key) (bool, error) {
+	if m.fresh[string(ik)] {
+		return true, nil
+	}
+	return has(m.e.db, ik)
 }
 
 // episodeDoc is what the search index knows of an episode.
@@ -291,7 +305,7 @@ func (m *memories) changed(ctx context.Context, s *slotState, fs *factState, pos
 	if err := m.index().Put(factDoc(t, f, &o)); err != nil {
 		return fmt.Errorf("index fact: %w", err)
 	}
-	return m.lateVectors(ctx, t, s.sid, f.Fact)
+	return m.lateVectors(ctx, t, s.sid, kindFact, f.Fact)
 }
 
 func (m *memories) dropped(tenant, sid, fact string) error {
@@ -301,9 +315,18 @@ func (m *memories) dropped(tenant, sid, fact string) error {
 	if err := m.reopened(tenant, sid, kindFact, fact); err != nil {
 		return err
 	}
-	return scan(m.e.db, newKey(sortFactVector).part(tenant).part(sid).part(fact), nil, func(k, _ []byte) (bool, error) {
+	return m.dropVectors(tenant, sid, fact)
+}
+
+// dropVectors removes the vectors that are kept for a record. Those of the batch at hand were applied.
+func (m *memories) dropVectors(tenant, sid, record string) error {
+	return scan(m.e.db, vectorsOf(tenant, sid, record), nil, func(k, _ []byte) (bool, error) {
 		return true, m.e.unset(k)
 	})
+}
+
+func vectorsOf(tenant, sid, record string) key {
+	return newKey(sortVector).part(tenant).part(sid).part(record)
 }
 
 func (m *memories) episodeGone(tenant, sid, id string) error {
@@ -337,6 +360,9 @@ func (m *memories) episodeGone(tenant, sid, id string) error {
 	if err := m.index().Remove(tenant, sid, id); err != nil {
 		return fmt.Errorf("index episode: %w", err)
 	}
+	if err := m.dropVectors(tenant, sid, id); err != nil {
+		return err
+	}
 	return m.reopened(tenant, sid, kindEpisode, id)
 }
 
@@ -359,7 +385,7 @@ func (m *memories) subjectGone(tenant, sid string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.e.clear(newKey(sortFactVector).part(tenant).part(sid), nil); err != nil {
+	if err := m.e.clear(newKey(sortVector).part(tenant).part(sid), nil); err != nil {
 		return err
 	}
 	err = m.e.clear(newKey(sortUnopened).part(tenant).part(sid), func([]byte, []byte) error {
@@ -434,32 +460,44 @@ func (m *memories) vector(it *item, event int, v *events.VectorEmbedded, kind by
 	if err != nil {
 		return fmt.Errorf("index vector: %w", err)
 	}
-	if kind != kindFact {
-		return nil
+	if keep, err := m.comesLater(t, v.Record, kind); err != nil || !keep {
+		return err
 	}
-	// The fact may come into the index later than its vector.
 	m.vectorFresh = true
 	var enc encoder
 	enc.uint(it.position)
 	enc.string(v.Class)
 	enc.string(it.types[event])
 	enc.bytes(v.Content)
-	return m.e.set(newKey(sortFactVector).part(t).part(v.Subject).part(v.Record).part(v.Model), enc.b)
+	return m.e.set(vectorsOf(t, v.Subject, v.Record).part(v.Model), enc.b)
 }
 
-// lateVectors gives a fact that has just come into the index the vectors that came before.
-func (m *memories) lateVectors(ctx context.Context, tenant, sid, fact string) error {
-	prefix := newKey(sortFactVector).part(tenant).part(sid).part(fact)
+// comesLater reports whether a record may come into the index later than its vector: a fact with its promotion, an episode
+// that is parked with its retry.
+func (m *memories) comesLater(tenant, id string, kind byte) (bool, error) {
+	if kind == kindFact {
+		return true, nil
+	}
+	if m.e.state.parked == 0 {
+		return false, nil
+	}
+	known, err := m.knowsEpisode(idKey(tenant, kindEpisode, id))
+	return !known, err
+}
+
+// lateVectors gives a record that has just come into the index the vectors that came before.
+func (m *memories) lateVectors(ctx context.Context, tenant, sid string, kind byte, record string) error {
+	prefix := vectorsOf(tenant, sid, record)
 	var found []index.Vector
 	var sealed []seal.Item
 	err := scan(m.e.db, prefix, nil, func(k, value []byte) (bool, error) {
 		model, _, ok := cutPart(k[len(prefix):])
 		if !ok {
-			return false, errRow(sortFactVector)
+			return false, errRow(sortVector)
 		}
 		d := decoder{b: value}
-		v := index.Vector{Tenant: tenant, Subject: sid, ID: fact, Model: model, Seq: d.uint()}
-		e := events.VectorEmbedded{Record: fact, Subject: sid, Class: d.string(), Model: model}
+		v := index.Vector{Tenant: tenant, Subject: sid, ID: record, Model: model, Seq: d.uint()}
+		e := events.VectorEmbedded{Record: record, Subject: sid, Class: d.string(), Model: model}
 		typ := d.string()
 		e.Content = d.bytes()
 		if err := d.err(); err != nil {
@@ -475,7 +513,7 @@ func (m *memories) lateVectors(ctx context.Context, tenant, sid, fact string) er
 		o, err := m.contents.openVector(ctx, sealed[i])
 		if err == nil && o.state != isOpen {
 			// It could be opened when it came, so what is stored is damaged or its key has gone since.
-			if err := m.unopened(tenant, sid, kindFact, fact); err != nil {
+			if err := m.unopened(tenant, sid, kind, record); err != nil {
 				return err
 			}
 			continue
@@ -486,7 +524,7 @@ func (m *memories) lateVectors(ctx context.Context, tenant, sid, fact string) er
 		found[i].Values = o.vector
 		err = m.index().SetVector(found[i])
 		if errors.Is(err, index.ErrVectorDim) {
-			err = m.unopened(tenant, sid, kindFact, fact)
+			err = m.unopened(tenant, sid, kind, record)
 		}
 		if err != nil {
 			return fmt.Errorf("index vector: %w", err)
@@ -501,12 +539,12 @@ func unopenedKey(tenant, sid string, kind byte, id string) key {
 
 // unopened marks a record whose key is gone though it has no tombstone yet.
 func (m *memories) unopened(tenant, sid string, kind byte, id string) error {
-	m.e.settle = true
 	k := unopenedKey(tenant, sid, kind, id)
-	marked, err := has(m.e.db, k)
+	marked, err := m.marked(k)
 	if err != nil || marked {
 		return err
 	}
+	m.marks[string(k)] = true
 	m.e.state.unopened++
 	return m.e.set(k, nil)
 }
@@ -516,12 +554,20 @@ func (m *memories) reopened(tenant, sid string, kind byte, id string) error {
 	if m.e.state.unopened == 0 {
 		return nil
 	}
-	m.e.settle = true
 	k := unopenedKey(tenant, sid, kind, id)
-	marked, err := has(m.e.db, k)
+	marked, err := m.marked(k)
 	if err != nil || !marked {
 		return err
 	}
+	m.marks[string(k)] = false
 	m.e.state.unopened--
 	return m.e.unset(k)
+}
+
+// marked reports whether a record has the mark, as the batch at hand leaves it.
+func (m *memories) marked(k key) (bool, error) {
+	if marked, ok := m.marks[string(k)]; ok {
+		return marked, nil
+	}
+	return has(m.e.db, k)
 }

@@ -55,8 +55,8 @@ func (v *Views) Run(ctx context.Context) error {
 	return group.Wait() //nolint:wrapcheck // wrapped above, each with its name.
 }
 
-// Close makes what is folded durable and closes the stores. Run must have returned. Snapshots that are still open keep
-// their stores open.
+// Close makes what is folded durable and closes the stores. Run must have returned; a replay or a verification is waited
+// for. What is asked of the views afterwards is [ErrClosed]. Snapshots that are still open keep their stores open.
 func (v *Views) Close() error {
 	var errs []error
 	for _, l := range v.lanes {

@@ -295,6 +295,7 @@ func (r *running) waitFor(t fataler, position uint64) {
 	if err := r.WaitFor(ctx, position); err != nil {
 		select {
 		case runErr := <-r.done:
+			r.done <- runErr // for stop, which waits for it
 			t.Fatalf("wait for %d: %v; run ended: %v", position, err, runErr)
 		default:
 		}

@@ -1,0 +1,182 @@
+package projectors
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/projectors/index"
+)
+
+// TestRetryThatFailsStopsNothing holds that a retry whose caller gave up leaves a view that goes on following the log.
+func TestRetryThatFailsStopsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e, bad := w.episode(t, "acme", "anna", "episode-x", "secret")
+	e.Content[len(e.Content)-1] ^= 1
+	w.append(t, "acme", events.KindEpisode, bad.id, e)
+	v := start(t, w.config(vfs.NewMem()))
+	defer v.close(t)
+	v.waitFor(t, w.head)
+	if st := statusOf(t, v.Views, Memories); st.Parked != 1 {
+		t.Fatalf("parked %d", st.Parked)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := v.RetryParked(gone, Memories); !errors.Is(err, context.Canceled) {
+		t.Fatalf("retry of a caller who gave up: %v", err)
+	}
+	after := w.capture(t, "acme", "anna", "after")
+	v.waitFor(t, w.head)
+	with(t, v.Views, func(s *Snapshot) {
+		if _, err := s.Episode(w.tenant(t, "acme").Token(), after.id); err != nil {
+			t.Errorf("what came after: %v", err)
+		}
+	})
+	if st := statusOf(t, v.Views, Memories); st.Parked != 1 {
+		t.Errorf("parked %d", st.Parked)
+	}
+}
+
+// stubborn is a file system on which no folder of a generation can be removed.
+type stubborn struct{ vfs.FS }
+
+var errStubborn = errors.New("cannot be removed")
+
+func (s stubborn) RemoveAll(name string) error {
+	if strings.Contains(name, genPrefix) {
+		return errStubborn
+	}
+	return s.FS.RemoveAll(name) //nolint:wrapcheck // it is the file system.
+}
+
+// TestOldGenerationCannotBeRemoved holds that what is left of an old generation does not stop the new one, and is swept at
+// the next opening.
+func TestOldGenerationCannotBeRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.capture(t, "acme", "anna", "before")
+	fs := vfs.NewMem()
+	v := start(t, w.config(stubborn{fs}))
+	v.waitFor(t, w.head)
+	if _, err := v.Replay(t.Context(), Memories, nil); err != nil {
+		t.Fatalf("replay: %v", err)
+	}
+	after := w.capture(t, "acme", "anna", "after")
+	v.waitFor(t, w.head)
+	with(t, v.Views, func(s *Snapshot) {
+		if _, err := s.Episode(w.tenant(t, "acme").Token(), after.id); err != nil {
+			t.Errorf("what came after: %v", err)
+		}
+	})
+	v.close(t)
+	if names, err := fs.List("views/" + Memories); err != nil || len(names) != 3 {
+		t.Fatalf("the old generation was removed, which was to fail: %v %v", names, err)
+	}
+	start(t, w.config(fs)).close(t)
+	if names, err := fs.List("views/" + Memories); err != nil || len(names) != 2 {
+		t.Errorf("left over: %v %v", names, err)
+	}
+}
+
+// TestClosedViews holds that all that is asked of closed views is refused, and nothing panics.
+func TestClosedViews(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.capture(t, "acme", "anna", "before")
+	v := start(t, w.config(vfs.NewMem()))
+	v.waitFor(t, w.head)
+	v.close(t)
+	for name, call := range map[string]func() error{
+		"replay":   func() error { _, err := v.Replay(t.Context(), Facts, nil); return err },
+		"verify":   func() error { _, err := v.Verify(t.Context(), Facts, nil); return err },
+		"retry":    func() error { _, err := v.RetryParked(t.Context(), Facts); return err },
+		"snapshot": func() error { _, err := v.Snapshot(t.Context()); return err },
+		"run":      func() error { return v.Run(t.Context()) },
+	} {
+		if err := call(); !errors.Is(err, ErrClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestUnopenedIsCountedOnce holds that two events of one commit about a record whose key is gone count one record, so that
+// its tombstone makes the view healthy again.
+func TestUnopenedIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.capture(t, "acme", "anna", "gone")
+	v := start(t, w.config(vfs.NewMem()))
+	defer v.close(t)
+	v.waitFor(t, w.head)
+	if err := w.keys.DestroyRecord(t.Context(), w.tenant(t, "acme").Token(), c.id); err != nil {
+		t.Fatal(err)
+	}
+	vector := events.VectorEmbedded{
+		Record: c.id, Subject: c.sid, Class: c.class, Of: events.KindEpisode, Source: 1, Model: testModel, Dim: 8,
+		Content: []byte("sealed under a key that is gone"),
+	}
+	w.append(t, "acme", events.KindVector, events.SharedID, vector, vector)
+	v.waitFor(t, w.head)
+	if st := statusOf(t, v.Views, Memories); st.Unopened != 1 || st.Parked != 0 {
+		t.Errorf("without a tombstone: %+v", st)
+	}
+	w.forgetEpisode(t, c)
+	v.waitFor(t, w.head)
+	if st := statusOf(t, v.Views, Memories); st.Unopened != 0 || !st.Healthy {
+		t.Errorf("with a tombstone: %+v", st)
+	}
+}
+
+// TestVectorOfParkedEpisode holds that an episode that was parked when its vector came is found by meaning after a retry.
+func TestVectorOfParkedEpisode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.capture(t, "acme", "anna", "parked")
+	badAt := w.head
+	w.embed(t, "acme", c.sid, c.class, c.id, events.KindEpisode, unit(1, 8))
+	other := w.capture(t, "acme", "anna", "neighbour")
+	w.embed(t, "acme", other.sid, other.class, other.id, events.KindEpisode, unit(2, 8))
+	fs := vfs.NewMem()
+	cfg := w.config(fs)
+	cfg.Log = damagedLog{Follower: w.log, damage: func(m *events.Message) {
+		if m.Position == badAt {
+			m.Data = nil
+		}
+	}}
+	dense := func(v *running, want, missing int) {
+		t.Helper()
+		with(t, v.Views, func(s *Snapshot) {
+			found, err := s.Candidates(t.Context(), index.Query{
+				Filter: index.Filter{Tenant: w.tenant(t, "acme").Token()}, Vector: unit(1, 8), Model: testModel, K: 3,
+			})
+			if err != nil || len(found.Dense) != want || found.VectorsMissing != missing {
+				t.Errorf("dense %d, missing %d: %v", len(found.Dense), found.VectorsMissing, err)
+			}
+		})
+	}
+	v := start(t, cfg)
+	v.waitFor(t, w.head)
+	dense(v, 1, 0)
+	v.close(t)
+
+	v = start(t, w.config(fs)) // the log is repaired
+	defer v.close(t)
+	if res, err := v.RetryParked(t.Context(), Memories); err != nil || res.Folded != 1 {
+		t.Fatalf("retry: %+v %v", res, err)
+	}
+	dense(v, 2, 0)
+	w.forgetEpisode(t, c)
+	v.waitFor(t, w.head)
+	dense(v, 1, 0)
+	with(t, v.Views, func(s *Snapshot) {
+		left, err := has(s.memories, newKey(sortVector).part(w.tenant(t, "acme").Token()).part(c.sid).part(c.id).part(testModel))
+		if err != nil || left {
+			t.Errorf("a vector is left: %v %v", left, err)
+		}
+	})
+}
