@@ -23,7 +23,6 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
 	root, err := seal.OpenFileRoot(filepath.Join(dir, "root"), seal.FileRootOptions{Create: true})
 	if err != nil {
 		log.Fatal(err)
@@ -63,6 +62,9 @@ func Example() {
 		fmt.Println(gate.Gate, gate.Outcome, gate.Reason)
 	}
 	if _, err := g.Retract(ctx, agent, "", fact.FactID, producers.RetractRequest{Reason: "was a joke"}); err != nil {
+		log.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
 		log.Fatal(err)
 	}
 	// Output:

@@ -100,71 +100,88 @@ func TestPlacement(t *testing.T) {
 		},
 		"later supersedes": {
 			[]observation{{value: "a", observed: 5}, {value: "b", observed: 10}},
-			"....aaaaabbbbbbbbbbb", []string{"no_conflict", "supersedes"},
+			"....aaaaabbbbbbbbbbb",
+			[]string{"no_conflict", "supersedes"},
 		},
 		"older ends at the next start": {
 			[]observation{{value: "b", observed: 10}, {value: "a", observed: 5}},
-			"....aaaaabbbbbbbbbbb", []string{"no_conflict", "no_conflict"},
+			"....aaaaabbbbbbbbbbb",
+			[]string{"no_conflict", "no_conflict"},
 		},
 		"between two": {
 			[]observation{{value: "a", observed: 2}, {value: "c", observed: 10}, {value: "b", observed: 6}},
-			".aaaabbbbccccccccccc", []string{"no_conflict", "supersedes", "supersedes"},
+			".aaaabbbbccccccccccc",
+			[]string{"no_conflict", "supersedes", "supersedes"},
 		},
 		"valid from before": {
 			[]observation{{value: "a", observed: 5}, {value: "b", from: 2, observed: 10}},
-			".bbbaaaaaaaaaaaaaaaa", []string{"no_conflict", "no_conflict"},
+			".bbbaaaaaaaaaaaaaaaa",
+			[]string{"no_conflict", "no_conflict"},
 		},
 		"own stretch": {
 			[]observation{{value: "a", observed: 2}, {value: "b", from: 5, to: 8, observed: 9}},
-			".aaabbbaaaaaaaaaaaaa", []string{"no_conflict", "supersedes"},
+			".aaabbbaaaaaaaaaaaaa",
+			[]string{"no_conflict", "supersedes"},
 		},
 		"history that is over": {
 			[]observation{{value: "a", observed: 10}, {value: "b", from: 3, to: 6, observed: 11}},
-			"..bbb....aaaaaaaaaaa", []string{"no_conflict", "no_conflict"},
+			"..bbb....aaaaaaaaaaa",
+			[]string{"no_conflict", "no_conflict"},
 		},
 		"around a later stretch": {
 			[]observation{{value: "b", from: 5, to: 8, observed: 9}, {value: "a", observed: 2}},
-			".aaabbbaaaaaaaaaaaaa", []string{"no_conflict", "no_conflict"},
+			".aaabbbaaaaaaaaaaaaa",
+			[]string{"no_conflict", "no_conflict"},
 		},
 		"older observation stays before the newer one's": {
 			[]observation{{value: "a", from: 2, observed: 12}, {value: "b", from: 5, observed: 8}},
-			".aaabbbbbbbaaaaaaaaa", []string{"no_conflict", "supersedes"},
+			".aaabbbbbbbaaaaaaaaa",
+			[]string{"no_conflict", "supersedes"},
 		},
 		"older observation of the same start": {
 			[]observation{{value: "a", from: 5, observed: 12}, {value: "b", from: 5, observed: 8}},
-			"....aaaaaaaaaaaaaaaa", []string{"no_conflict", "history_only"},
+			"....aaaaaaaaaaaaaaaa",
+			[]string{"no_conflict", "history_only"},
 		},
 		"newer observation of the same start": {
 			[]observation{{value: "a", from: 5, observed: 8}, {value: "b", from: 5, observed: 12}},
-			"....bbbbbbbbbbbbbbbb", []string{"no_conflict", "supersedes"},
+			"....bbbbbbbbbbbbbbbb",
+			[]string{"no_conflict", "supersedes"},
 		},
 		"same start and observation": {
 			[]observation{{value: "a", observed: 5}, {value: "b", observed: 5}},
-			"....aaaaaaaaaaaaaaaa", []string{"no_conflict", "undecidable"},
+			"....aaaaaaaaaaaaaaaa",
+			[]string{"no_conflict", "undecidable"},
 		},
 		"same start and observation, higher trust": {
 			[]observation{{value: "a", observed: 5}, {value: "b", observed: 5, trust: events.TrustHuman}},
-			"....bbbbbbbbbbbbbbbb", []string{"no_conflict", "supersedes"},
+			"....bbbbbbbbbbbbbbbb",
+			[]string{"no_conflict", "supersedes"},
 		},
 		"lower trust": {
 			[]observation{{value: "a", observed: 5}, {value: "b", observed: 10, trust: events.TrustAgent}},
-			"....aaaaaaaaaaaaaaaa", []string{"no_conflict", "lower_trust"},
+			"....aaaaaaaaaaaaaaaa",
+			[]string{"no_conflict", "lower_trust"},
 		},
 		"lower trust takes nothing from anyone": {
 			[]observation{{value: "a", observed: 10}, {value: "b", observed: 5, trust: events.TrustAgent}},
-			"....bbbbbaaaaaaaaaaa", []string{"no_conflict", "no_conflict"},
+			"....bbbbbaaaaaaaaaaa",
+			[]string{"no_conflict", "no_conflict"},
 		},
 		"equal": {
 			[]observation{{value: "a", observed: 5}, {value: "a", observed: 10}},
-			"....aaaaaaaaaaaaaaaa", []string{"no_conflict", "equal_value"},
+			"....aaaaaaaaaaaaaaaa",
+			[]string{"no_conflict", "equal_value"},
 		},
 		"equal to a later neighbour": {
 			[]observation{{value: "a", observed: 10}, {value: "a", observed: 5}},
-			"....aaaaaaaaaaaaaaaa", []string{"no_conflict", "no_conflict"},
+			"....aaaaaaaaaaaaaaaa",
+			[]string{"no_conflict", "no_conflict"},
 		},
 		"equal, then one between": {
 			[]observation{{value: "a", observed: 2}, {value: "a", observed: 10}, {value: "b", observed: 6}},
-			".aaaabbbbaaaaaaaaaaa", []string{"no_conflict", "equal_value", "supersedes"},
+			".aaaabbbbaaaaaaaaaaa",
+			[]string{"no_conflict", "equal_value", "supersedes"},
 		},
 		"equal with lower trust does not shield": {
 			[]observation{
@@ -172,15 +189,18 @@ func TestPlacement(t *testing.T) {
 				{value: "a", observed: 10, trust: events.TrustAgent},
 				{value: "b", observed: 6},
 			},
-			".aaaabbbbbbbbbbbbbbb", []string{"no_conflict", "equal_value", "supersedes"},
+			".aaaabbbbbbbbbbbbbbb",
+			[]string{"no_conflict", "equal_value", "supersedes"},
 		},
 		"equal stretch beyond the end": {
 			[]observation{{value: "a", from: 2, to: 5, observed: 6}, {value: "a", from: 3, to: 9, observed: 10}},
-			".aaaaaaa............", []string{"no_conflict", "no_conflict"},
+			".aaaaaaa............",
+			[]string{"no_conflict", "no_conflict"},
 		},
 		"equal stretch inside": {
 			[]observation{{value: "a", observed: 2}, {value: "a", from: 3, to: 9, observed: 10}},
-			".aaaaaaaaaaaaaaaaaaa", []string{"no_conflict", "equal_value"},
+			".aaaaaaaaaaaaaaaaaaa",
+			[]string{"no_conflict", "equal_value"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -63,13 +64,8 @@ func oneOf(field, s string, allowed ...string) error {
 	if slices.Contains(allowed, s) {
 		return nil
 	}
-	rule := "must be one of"
-	for _, a := range allowed {
-		if a != "" {
-			rule += " " + a
-		}
-	}
-	return malformed("unknown_value", field, rule)
+	named := slices.DeleteFunc(slices.Clone(allowed), func(a string) bool { return a == "" })
+	return malformed("unknown_value", field, "must be one of "+strings.Join(named, " "))
 }
 
 // metadata names the map as the field, never a key: a key is the caller's text.
