@@ -147,11 +147,10 @@ func (s *Slot) apply(e Event, r Recorded) string {
 		})
 	case FactSuperseded:
 		return s.on(e.Fact, func(f *SlotFact) {
-			open := len(e.Valid) > 0 && e.Valid[len(e.Valid)-1].To.IsZero()
-			f.Valid, f.SupersededBy = e.Valid, e.By
-			if f.Status == StatusActive && !open { // else it lost a stretch of the past only
+			if f.Status == StatusActive && endsEarlier(e.Valid, f.Valid) { // else it lost a stretch on the way only
 				f.Status = StatusSuperseded
 			}
+			f.Valid, f.SupersededBy = e.Valid, e.By
 		})
 	case FactCorroborated:
 		return s.on(e.Fact, func(f *SlotFact) {
@@ -180,6 +179,11 @@ func (s *Slot) apply(e Event, r Recorded) string {
 		VectorEmbedded, TraceRecalled, TraceUsed, TraceJudged, PolicyActivated:
 	}
 	return ""
+}
+
+// endsEarlier reports whether nothing is left of the end of what was.
+func endsEarlier(left, was []Interval) bool {
+	return len(left) == 0 || len(was) > 0 && !left[len(left)-1].To.Equal(was[len(was)-1].To)
 }
 
 // on changes the fact with the id. A tombstoned fact stays one, whatever

@@ -40,16 +40,26 @@ func TestSlotStatus(t *testing.T) {
 		want  events.FactStatus
 		valid []events.Interval
 	}{
-		"proposed":        {nil, events.StatusCandidate, nil},
-		"for review":      {list(decided("fact-a", events.DecisionReview, "")), events.StatusCandidate, nil},
-		"quarantined":     {list(decided("fact-a", events.DecisionQuarantine, "")), events.StatusCandidate, nil},
-		"rejected":        {list(decided("fact-a", events.DecisionReject, "")), events.StatusRejected, nil},
-		"merged":          {list(decided("fact-a", events.DecisionPromote, "fact-z")), events.StatusMerged, nil},
-		"decided only":    {list(decided("fact-a", events.DecisionPromote, "fact-a")), events.StatusCandidate, nil},
-		"promoted":        {list(events.FactPromoted{Fact: "fact-a", Valid: since}), events.StatusActive, since},
-		"promoted late":   {list(events.FactPromoted{Fact: "fact-a"}), events.StatusSuperseded, nil},
-		"superseded":      {list(events.FactPromoted{Fact: "fact-a", Valid: since}, events.FactSuperseded{Fact: "fact-a", By: "fact-z", Valid: until}), events.StatusSuperseded, until},
-		"lost a stretch":  {list(events.FactPromoted{Fact: "fact-a", Valid: since}, events.FactSuperseded{Fact: "fact-a", By: "fact-z", Valid: append(until, eventstest.Since(eventstest.Day(20))...)}), events.StatusActive, append(until, eventstest.Since(eventstest.Day(20))...)},
+		"proposed":       {nil, events.StatusCandidate, nil},
+		"for review":     {list(decided("fact-a", events.DecisionReview, "")), events.StatusCandidate, nil},
+		"quarantined":    {list(decided("fact-a", events.DecisionQuarantine, "")), events.StatusCandidate, nil},
+		"rejected":       {list(decided("fact-a", events.DecisionReject, "")), events.StatusRejected, nil},
+		"merged":         {list(decided("fact-a", events.DecisionPromote, "fact-z")), events.StatusMerged, nil},
+		"decided only":   {list(decided("fact-a", events.DecisionPromote, "fact-a")), events.StatusCandidate, nil},
+		"promoted":       {list(events.FactPromoted{Fact: "fact-a", Valid: since}), events.StatusActive, since},
+		"promoted late":  {list(events.FactPromoted{Fact: "fact-a"}), events.StatusSuperseded, nil},
+		"superseded":     {list(events.FactPromoted{Fact: "fact-a", Valid: since}, events.FactSuperseded{Fact: "fact-a", By: "fact-z", Valid: until}), events.StatusSuperseded, until},
+		"lost a stretch": {list(events.FactPromoted{Fact: "fact-a", Valid: since}, events.FactSuperseded{Fact: "fact-a", By: "fact-z", Valid: append(until, eventstest.Since(eventstest.Day(20))...)}), events.StatusActive, append(until, eventstest.Since(eventstest.Day(20))...)},
+		"lost a stretch before its end": {
+			list(events.FactPromoted{Fact: "fact-a", Valid: eventstest.Between(eventstest.Day(0), eventstest.Day(30))},
+				events.FactSuperseded{Fact: "fact-a", By: "fact-z", Valid: append(until, eventstest.Between(eventstest.Day(20), eventstest.Day(30))...)}),
+			events.StatusActive, append(until, eventstest.Between(eventstest.Day(20), eventstest.Day(30))...),
+		},
+		"lost its end": {
+			list(events.FactPromoted{Fact: "fact-a", Valid: eventstest.Between(eventstest.Day(0), eventstest.Day(30))},
+				events.FactSuperseded{Fact: "fact-a", By: "fact-z", Valid: until}),
+			events.StatusSuperseded, until,
+		},
 		"lost everything": {list(events.FactPromoted{Fact: "fact-a", Valid: since}, events.FactSuperseded{Fact: "fact-a", By: "fact-z"}), events.StatusSuperseded, nil},
 		"retracted":       {list(events.FactPromoted{Fact: "fact-a", Valid: since}, events.FactRetracted{Fact: "fact-a", Valid: until}), events.StatusRetracted, until},
 		"retracted, then lost a stretch": {
