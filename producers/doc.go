@@ -29,8 +29,9 @@
 //
 // A command that fails with events.ErrUnavailable may have taken effect;
 // repeat it under its key. Without a key a repetition is a second command. A
-// key row without its event can remain after a crash; it opens nothing. The
-// position of a repeated report on a trace may be a later one than the first.
+// key row without its event can remain after a crash; it opens nothing. A
+// report on a trace that was cut off right after its event, and is repeated
+// when the log no longer knows its id, is a second report.
 // Two processes that forget and capture the same subject at the same moment
 // may answer the capture with success though the episode is forgotten.
 //

@@ -99,6 +99,8 @@ type note struct {
 	Kind        events.Kind `json:"kind"`
 	// Aggregate is the id of the aggregate; for a fact that of its slot.
 	Aggregate string `json:"aggregate"`
+	// Position is that of the commit of a command that has no record.
+	Position uint64 `json:"position,omitzero"`
 }
 
 // kindCommand marks the row of a command that has no record of its own.

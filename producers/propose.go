@@ -263,7 +263,12 @@ func Losses(slot *events.Slot, lost []Evidence, facts []string) (list []events.E
 		if f == nil || f.Status == events.StatusDeleted {
 			continue
 		}
-		left := len(f.Sources)
+		left := 0
+		for _, s := range f.Sources {
+			if s.Subject != "" { // one without a subject never was
+				left++
+			}
+		}
 		var gone []events.Event
 		erasure := ""
 		for _, e := range lost {

@@ -25,6 +25,8 @@ type work struct {
 	category string
 	// locate makes the note's kind and aggregate for a subject id.
 	locate func(sid string) (events.Kind, string)
+	// position is that of the command's commit, if the row follows it.
+	position uint64
 
 	rec     *seal.Record
 	existed bool
@@ -157,7 +159,7 @@ func (g *Gateway) createKey(ctx context.Context, w *work, scope seal.Scope) erro
 
 func (w *work) note(sid string) note {
 	kind, aggregate := w.locate(sid)
-	return note{Fingerprint: w.fingerprint, Kind: kind, Aggregate: aggregate}
+	return note{Fingerprint: w.fingerprint, Kind: kind, Aggregate: aggregate, Position: w.position}
 }
 
 // sameCommand says whether the stored key was made by this very command.

@@ -2,6 +2,7 @@ package producers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/annals-memory/annals/events"
@@ -112,7 +113,10 @@ func reporters() []events.Role {
 	return []events.Role{events.RoleAgent, events.RoleReviewer, events.RoleAdmin}
 }
 
-// reportOn appends an event about a trace of the caller's tenant.
+// reportOn appends an event about a trace of the caller's tenant. The row that
+// makes sure of a key follows the event, and says where it is: among all other
+// events on traces nobody could find it again, and to append it again would put
+// it after what was reported since.
 func (g *Gateway) reportOn(ctx context.Context, caller events.Caller, cmd command, trace string, request any, event func(*seal.Tenant) events.Event) (Written, error) {
 	w, err := g.prepare(ctx, caller, cmd, request)
 	if err != nil {
@@ -122,11 +126,44 @@ func (g *Gateway) reportOn(ctx context.Context, caller events.Caller, cmd comman
 	if err != nil {
 		return Written{}, err
 	}
+	if cmd.key == "" {
+		position, err := g.appendTrace(ctx, w, event(w.tenant))
+		return Written{Position: position}, err
+	}
+	done, err := g.turns.take(ctx, w.id)
+	if err != nil {
+		return Written{}, err
+	}
+	defer done()
+	if position, reported, err := g.reported(ctx, w); reported || err != nil {
+		return Written{Position: position}, err
+	}
+	if w.position, err = g.appendTrace(ctx, w, event(w.tenant)); err != nil {
+		return Written{}, err
+	}
 	if err := g.commandRow(ctx, w, rec.Scope()); err != nil {
 		return Written{}, err
 	}
-	position, err := g.appendTrace(ctx, w, event(w.tenant))
-	return Written{Position: position}, err
+	return Written{Position: w.position}, nil
+}
+
+// reported says whether the event of a keyed report is in the log, and where.
+func (g *Gateway) reported(ctx context.Context, w *work) (position uint64, reported bool, err error) {
+	w.rec, err = g.keys.Record(ctx, w.tenant.Token(), w.id)
+	if gone, ok := errors.AsType[*seal.KeyDestroyedError](err); ok {
+		if gone.Level == seal.LevelRecord {
+			return 0, false, nil
+		}
+		return 0, false, events.ErrForgotten
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("find report: %w", err)
+	}
+	if err := w.sameCommand(); err != nil {
+		return 0, false, err
+	}
+	n, err := decodeNote(w.rec.Note())
+	return n.Position, true, err
 }
 
 func (g *Gateway) appendTrace(ctx context.Context, w *work, e events.Event) (uint64, error) {

@@ -104,3 +104,41 @@ func TestTraces(t *testing.T) {
 		}
 	})
 }
+
+// A judgement that is repeated late under its key does not come after, and so
+// replace, one that was made since, even if the log no longer knows its id.
+func TestRepeatedJudgementStaysInItsPlace(t *testing.T) {
+	t.Parallel()
+	s := inMemory(t)
+	log := &faultyLog{Log: s.log, kind: events.KindTrace}
+	f := s.openOn(t, log, s.rows)
+	ctx, who := t.Context(), user("acme")
+	e := f.capture("maria", "hello")
+	trace, _, err := f.RecordRecall(ctx, who, producers.Recall{Query: "who?", Memories: []string{e}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge := func(key, judgement string) (producers.Written, error) {
+		return f.JudgeTrace(ctx, who, key, trace, producers.FeedbackRequest{MemoryID: e, Judgement: judgement})
+	}
+	one, err := judge("one", "useful")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := judge("two", "wrong"); err != nil {
+		t.Fatal(err)
+	}
+	log.before = unavailable // for whatever is appended now
+	if again, err := judge("one", "useful"); err != nil || again != one {
+		t.Errorf("%+v, %v, want %+v", again, err, one)
+	}
+	if _, err := judge("one", "stale"); !errors.Is(err, events.ErrKeyReused) {
+		t.Errorf("another judgement: %v", err)
+	}
+	if _, err := judge("three", "stale"); !errors.Is(err, events.ErrUnavailable) {
+		t.Errorf("a new one is appended: %v", err)
+	}
+	if _, err := judge("three", "stale"); err != nil {
+		t.Errorf("and again: %v", err)
+	}
+}
