@@ -196,8 +196,10 @@ func answerOf(list []events.Event, candidate string) Proposed {
 // dropLostSources asks the log about the sources once more after the append,
 // for one may have been forgotten between the decision and the append, when
 // the forget could not know of the fact yet. A forget that comes later finds
-// the fact in the log.
+// the fact in the log. It goes on when the caller has given up, for the fact is
+// there already.
 func (g *Gateway) dropLostSources(ctx context.Context, p *proposal, before []Evidence) (uint64, error) {
+	ctx = context.WithoutCancel(ctx)
 	if !slices.ContainsFunc(before, func(e Evidence) bool { return e.Found && !e.Forgotten }) {
 		return 0, nil
 	}

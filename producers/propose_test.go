@@ -1,6 +1,7 @@
 package producers_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -535,4 +536,26 @@ func TestNullValue(t *testing.T) {
 	if p.Decision != events.DecisionPromote || f.valueAt(day(4)) != `null` {
 		t.Errorf("%+v, %s", p, f.valueAt(day(4)))
 	}
+}
+
+// A caller that gives up right after its fact is in the log does not keep the
+// fact from losing a source that was forgotten meanwhile.
+func TestSourceForgottenAndCallerGone(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		plain := s.open(t)
+		log := &faultyLog{Log: s.log, kind: events.KindFact}
+		f := s.openOn(t, log, s.rows)
+		r := claim(`"Rome"`, day(3), plain.capture("maria", "one"))
+		ctx, cancel := context.WithCancel(t.Context())
+		log.before = func() error { plain.forgetEpisode(r.SourceEpisodes[0]); return nil }
+		log.after = func() error { cancel(); return nil }
+		p, err := f.Propose(ctx, user("acme"), "", r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.slot().Find(p.CandidateID); got == nil || got.Status != events.StatusDeleted {
+			t.Errorf("fact is %+v", got)
+		}
+	})
 }
