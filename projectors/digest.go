@@ -36,11 +36,11 @@ func (d *digest) sub(o digest) {
 	}
 }
 
-func (d digest) String() string {
+func (d *digest) String() string {
 	return hex.EncodeToString(d.bytes())
 }
 
-func (d digest) bytes() []byte {
+func (d *digest) bytes() []byte {
 	b := make([]byte, 0, 32)
 	for _, lane := range d {
 		b = binary.LittleEndian.AppendUint64(b, lane)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -269,6 +270,6 @@ func (e *engine) visit(prefix []byte, each func(key, value []byte) error) error 
 		if len(rows) < page {
 			return nil
 		}
-		from = append(rows[len(rows)-1].key, 0)
+		from = slices.Concat(rows[len(rows)-1].key, []byte{0})
 	}
 }

@@ -81,7 +81,7 @@ func TestStartCheck(t *testing.T) {
 			defer v.close(t)
 			if name != "message removed" {
 				v.waitFor(t, w.head)
-				checkViews(t, w, v.Views, w.model(t, w.head))
+				checkViews(t, v.Views, w.model(t, w.head))
 			}
 			for _, st := range v.Status(t.Context()) {
 				if st.Generation != c.gen {
@@ -108,7 +108,7 @@ func TestAnotherModelOrFormat(t *testing.T) {
 	if f, m := statusOf(t, v.Views, Facts), statusOf(t, v.Views, Memories); f.Generation != 1 || m.Generation != 2 {
 		t.Errorf("generations %d and %d", f.Generation, m.Generation)
 	}
-	checkViews(t, w, v.Views, w.model(t, w.head))
+	checkViews(t, v.Views, w.model(t, w.head))
 }
 
 // TestReplayUnderReaders replays all views again and again while the log grows and readers read, and holds that readers
@@ -151,7 +151,7 @@ func TestReplayUnderReaders(t *testing.T) {
 	for range 2 {
 		for _, name := range []string{Facts, Memories, Traces} {
 			seen := 0
-			res, err := v.Replay(t.Context(), name, func(p Progress) { seen++ })
+			res, err := v.Replay(t.Context(), name, func(Progress) { seen++ })
 			if err != nil || res.Old != res.New || res.Events < first || seen == 0 {
 				t.Errorf("replay %s: %+v %v", name, res, err)
 			}
@@ -160,7 +160,7 @@ func TestReplayUnderReaders(t *testing.T) {
 	close(done)
 	group.Wait()
 	v.waitFor(t, w.head)
-	checkViews(t, w, v.Views, w.model(t, w.head))
+	checkViews(t, v.Views, w.model(t, w.head))
 	if st := statusOf(t, v.Views, Facts); st.Generation != 3 {
 		t.Errorf("generation %d", st.Generation)
 	}
@@ -266,7 +266,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 	v = start(t, w.config(fs))
 	defer v.close(t)
 	v.waitFor(t, w.head)
-	checkViews(t, w, v.Views, w.model(t, w.head))
+	checkViews(t, v.Views, w.model(t, w.head))
 	names, err := fs.List("views/facts")
 	if got := strings.Join(names, " "); err != nil || len(names) != 2 {
 		t.Errorf("left: %s %v", got, err)
@@ -312,7 +312,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 			checkEachView(t, w, crashed)
 			r := follow(crashed)
 			r.waitFor(t, w.head)
-			checkViews(t, w, crashed, w.model(t, w.head))
+			checkViews(t, crashed, w.model(t, w.head))
 			r.close(t)
 		}
 	}

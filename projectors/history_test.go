@@ -140,7 +140,7 @@ func (h *history) change() {
 	}
 }
 
-func (h *history) destroy(tenant string, record string) {
+func (h *history) destroy(tenant, record string) {
 	if err := h.w.keys.DestroyRecord(context.Background(), h.w.tenant(h, tenant).Token(), record); err != nil {
 		h.Fatalf("destroy key: %v", err)
 	}
@@ -262,7 +262,7 @@ func TestHistories(t *testing.T) {
 		}
 		m := w.model(t, w.head)
 		v.waitFor(t, w.head)
-		checkViews(t, w, v.Views, m)
+		checkViews(t, v.Views, m)
 		live := digests(v.Views)
 		name := rapid.SampledFrom([]string{Facts, Memories, Traces}).Draw(t, "verified")
 		res, err := v.Verify(context.Background(), name, nil)
@@ -272,14 +272,14 @@ func TestHistories(t *testing.T) {
 		if _, err := v.Replay(context.Background(), name, nil); err != nil {
 			t.Fatalf("replay %s: %v", name, err)
 		}
-		checkViews(t, w, v.Views, m)
+		checkViews(t, v.Views, m)
 		v.close(t)
 
 		cfg := w.config(vfs.NewMem())
 		cfg.Log = batching{Follower: w.log, seed: rapid.Uint64().Draw(t, "batching")}
 		rebuilt := start(t, cfg)
 		rebuilt.waitFor(t, w.head)
-		checkViews(t, w, rebuilt.Views, m)
+		checkViews(t, rebuilt.Views, m)
 		if got := digests(rebuilt.Views); got != live {
 			t.Fatalf("digests differ: live\n%srebuilt\n%s", live, got)
 		}

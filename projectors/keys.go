@@ -87,19 +87,19 @@ func cutPart(b []byte) (part string, rest []byte, ok bool) {
 	return string(b[1:n]), b[n:], true
 }
 
-func cutPosition(b []byte) (position uint64, rest []byte, ok bool) {
+func cutPosition(b []byte) (position uint64, ok bool) {
 	if len(b) < positionLen {
-		return 0, nil, false
+		return 0, false
 	}
-	return binary.BigEndian.Uint64(b), b[positionLen:], true
+	return binary.BigEndian.Uint64(b), true
 }
 
-func cutOrder(b []byte) (o order, rest []byte, ok bool) {
+func cutOrder(b []byte) (o order, ok bool) {
 	if len(b) < orderLen {
-		return order{}, nil, false
+		return order{}, false
 	}
 	o = order{position: binary.BigEndian.Uint64(b), index: binary.BigEndian.Uint16(b[positionLen:])}
-	return o, b[orderLen:], true
+	return o, true
 }
 
 // under bounds an iterator to the keys that begin with prefix.

@@ -205,7 +205,7 @@ func (l *lane) ensure(ctx context.Context) error {
 		}
 	}
 	if reason != "" {
-		l.log.Error("view is discarded and built anew", slog.String("reason", reason),
+		l.log.ErrorContext(ctx, "view is discarded and built anew", slog.String("reason", reason),
 			slog.Uint64("position", state.position), slog.Uint64("head", log.Last))
 		if err := l.reset(); err != nil {
 			return err
@@ -269,7 +269,7 @@ func (l *lane) run(ctx context.Context) error {
 	defer tick.Stop()
 	err = l.foldAll(ctx, chunks, tick.C)
 	cancel()
-	for range chunks { //nolint:revive // what was read ahead is dropped; the reader ends.
+	for range chunks { // What was read ahead is dropped; the reader ends.
 	}
 	if readErr := <-done; err == nil {
 		err = readErr
@@ -416,6 +416,6 @@ func (l *lane) status(head uint64, asked bool) Status {
 	if head > s.position {
 		st.Lag = head - s.position
 	}
-	st.Healthy = asked && s.parked == 0 && !l.serving.failed.Load() && (s.unopened == 0 || !(l.caught && st.Lag == 0))
+	st.Healthy = asked && s.parked == 0 && !l.serving.failed.Load() && (s.unopened == 0 || !l.caught || st.Lag != 0)
 	return st
 }

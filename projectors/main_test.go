@@ -1,6 +1,7 @@
 package projectors
 
 import (
+	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
-			os.Stderr.WriteString(err.Error() + "\n")
+			_, _ = fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
 	}

@@ -369,7 +369,7 @@ func (m *memories) episodeGone(tenant, sid, id string) error {
 func (m *memories) subjectGone(tenant, sid string) error {
 	prefix := newKey(sortEpisode).part(tenant).part(sid)
 	err := m.e.clear(prefix, func(k, value []byte) error {
-		position, _, ok := cutPosition(k[len(prefix):])
+		position, ok := cutPosition(k[len(prefix):])
 		if !ok {
 			return errRow(sortEpisode)
 		}

@@ -105,7 +105,7 @@ func viewDump(t fataler, s *Snapshot) dump {
 		tenant, rest, _ := cutPart(k[1:])
 		sid, rest, _ := cutPart(rest)
 		slot, rest, _ := cutPart(rest)
-		o, _, _ := cutOrder(rest)
+		o, _ := cutOrder(rest)
 		var st storedFact
 		dec := decoder{b: v}
 		st.decode(&dec)
@@ -143,7 +143,7 @@ func viewDump(t fataler, s *Snapshot) dump {
 func dumpDiff(want, got dump) string { return cmp.Diff(want, got, cmpopts.EquateEmpty()) }
 
 // checkViews holds everything that the views answer against the model.
-func checkViews(t fataler, w *world, v *Views, m *fold.State) {
+func checkViews(t fataler, v *Views, m *fold.State) {
 	t.Helper()
 	s := snapshot(t, v)
 	defer closeSnapshot(t, s)
@@ -347,7 +347,7 @@ func checkDerived(t fataler, s *Snapshot) {
 			tenant, rest, _ := cutPart(k[1:])
 			_, rest, _ = cutPart(rest)
 			slot, rest, _ := cutPart(rest)
-			o, _, _ := cutOrder(rest)
+			o, _ := cutOrder(rest)
 			_, err := s.storedFact(tenant, string(v), slot, o)
 			return true, err
 		})
@@ -362,7 +362,7 @@ func checkDerived(t fataler, s *Snapshot) {
 	}
 	err = scan(s.memories, []byte{sortEpisodeOrder}, nil, func(k, v []byte) (bool, error) {
 		tenant, rest, _ := cutPart(k[1:])
-		position, _, _ := cutPosition(rest)
+		position, _ := cutPosition(rest)
 		_, err := s.episodeAt(tenant, string(v), position)
 		return true, err
 	})

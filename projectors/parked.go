@@ -91,7 +91,7 @@ func (e *engine) parkedFrom(from []byte) (row parkedRow, found bool, err error) 
 		if !ok {
 			return false, errRow(sortParked)
 		}
-		position, _, ok := cutPosition(rest)
+		position, ok := cutPosition(rest)
 		if !ok {
 			return false, errRow(sortParked)
 		}

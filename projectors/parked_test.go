@@ -107,7 +107,7 @@ func TestPoisonParksItsAggregateOnly(t *testing.T) {
 			if res, err := v.RetryParked(t.Context(), Traces); err != nil || res.Parked != 0 {
 				t.Fatalf("retry: %+v %v", res, err)
 			}
-			checkViews(t, w, v.Views, w.model(t, w.head))
+			checkViews(t, v.Views, w.model(t, w.head))
 			if st := statusOf(t, v.Views, Facts); !st.Healthy {
 				t.Error("not healthy after the repair")
 			}
@@ -209,5 +209,5 @@ func TestDestroyedKey(t *testing.T) {
 	if st := statusOf(t, v.Views, Memories); st.Unopened != 0 || !st.Healthy {
 		t.Errorf("with a tombstone: %+v", st)
 	}
-	checkViews(t, w, v.Views, w.model(t, w.head))
+	checkViews(t, v.Views, w.model(t, w.head))
 }

@@ -125,7 +125,7 @@ func TestTwiceIsOnce(t *testing.T) {
 			}
 		}
 	}
-	checkViews(t, w, v, w.model(t, w.head))
+	checkViews(t, v, w.model(t, w.head))
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func (l *lane) handOver(ctx context.Context, b *builder) (ReplayResult, error) {
 		Position: to.position, Events: b.events,
 	}
 	if old.digest != b.e.state.digest || old.records != b.e.state.records {
-		l.log.Error("rebuilt view differs from the serving one, which stays", slog.Uint64("position", to.position))
+		l.log.ErrorContext(ctx, "rebuilt view differs from the serving one, which stays", slog.Uint64("position", to.position))
 		return res, errors.Join(fmt.Errorf("replay: %w", ErrDigest), b.g.retire())
 	}
 	if err := b.g.db.Flush(); err != nil {

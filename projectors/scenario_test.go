@@ -42,7 +42,7 @@ func TestScenarios(t *testing.T) {
 			return s.run(d)
 		})
 		s.v.waitFor(t, w.head)
-		checkViews(t, w, s.v.Views, w.model(t, w.head))
+		checkViews(t, s.v.Views, w.model(t, w.head))
 	})
 }
 

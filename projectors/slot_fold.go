@@ -211,7 +211,7 @@ func (f *slotFold) adopt(s *slotState, sid string, position uint64) error {
 	}
 	for i := 0; len(s.facts) < len(s.slot.Facts); i++ {
 		fact := s.slot.Facts[len(s.facts)]
-		o := order{position: position, index: uint16(i)} //nolint:gosec // at most events.MaxEvents.
+		o := order{position: position, index: uint16(i)}
 		s.facts = append(s.facts, &factState{fact: fact, order: o})
 		place := factPlace{sid: sid, slot: s.key.slot, order: o}
 		if err := f.e.set(idKey(t, kindFact, fact.Fact), place.encode()); err != nil {

@@ -101,7 +101,7 @@ func (f *slotFold) clearFacts(tenant, sid string) error {
 		if !ok {
 			return errRow(sortFact)
 		}
-		o, _, ok := cutOrder(rest)
+		o, ok := cutOrder(rest)
 		if !ok {
 			return errRow(sortFact)
 		}
@@ -165,7 +165,7 @@ func (f *slotFold) maskUnder(ctx context.Context, tenant string, prefix key, pos
 		if !ok {
 			return errRow(k[0])
 		}
-		o, _, ok := cutOrder(rest)
+		o, ok := cutOrder(rest)
 		if !ok {
 			return errRow(k[0])
 		}

@@ -218,13 +218,13 @@ func (f *slotFold) slot(tenant, slot string) (*slotState, error) {
 func (f *slotFold) load(s *slotState) error {
 	prefix := factsOf(s.key.tenant, s.sid).part(s.key.slot)
 	return scan(f.e.db, prefix, nil, func(k, value []byte) (bool, error) {
-		o, _, ok := cutOrder(k[len(prefix):])
+		o, ok := cutOrder(k[len(prefix):])
 		if !ok {
 			return false, errRow(sortFact)
 		}
 		fs := &factState{order: o, row: rowDigest(k, value)}
 		d := decoder{b: value}
-		fs.storedFact.decode(&d)
+		fs.decode(&d)
 		if err := d.err(); err != nil {
 			return false, err
 		}

@@ -31,7 +31,6 @@ func (v *Views) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, fmt.Errorf("take snapshot: %w", err)
 	}
 	s := &Snapshot{index: v.index}
-	var snaps []*pebble.Snapshot
 	for i, l := range v.lanes {
 		g, err := l.acquire()
 		if err != nil {
@@ -39,7 +38,6 @@ func (v *Views) Snapshot(ctx context.Context) (*Snapshot, error) {
 		}
 		s.held = append(s.held, g)
 		snap := g.db.NewSnapshot()
-		snaps = append(snaps, snap)
 		switch l.spec.name {
 		case Facts:
 			s.facts = snap

@@ -100,7 +100,7 @@ func (s *Snapshot) slotFacts(tenant, sid, slot string) ([]placedFact, error) {
 	prefix := factsOf(tenant, sid).part(slot)
 	var list []placedFact
 	err := scan(s.facts, prefix, nil, func(k, value []byte) (bool, error) {
-		o, _, ok := cutOrder(k[len(prefix):])
+		o, ok := cutOrder(k[len(prefix):])
 		if !ok {
 			return false, errRow(sortFact)
 		}
@@ -150,7 +150,7 @@ func (s *Snapshot) revisions(tenant, sid, slot string, o order) ([]Revision, err
 	prefix := newKey(sortRevision).part(tenant).part(sid).part(slot).order(o)
 	var list []Revision
 	err := scan(s.facts, prefix, nil, func(k, value []byte) (bool, error) {
-		position, _, ok := cutPosition(k[len(prefix):])
+		position, ok := cutPosition(k[len(prefix):])
 		if !ok {
 			return false, errRow(sortRevision)
 		}
@@ -290,7 +290,7 @@ func (q *factQuery) all() (rows []FactAt, next string, err error) {
 		if !ok {
 			return false, errRow(sortFact)
 		}
-		o, _, ok := cutOrder(rest)
+		o, ok := cutOrder(rest)
 		if !ok {
 			return false, errRow(sortFact)
 		}
@@ -345,7 +345,7 @@ func (s *Snapshot) lineage(tenant string, prefix key) ([]FactRow, error) {
 		if !ok {
 			return false, errRow(k[0])
 		}
-		o, _, ok := cutOrder(rest)
+		o, ok := cutOrder(rest)
 		if !ok {
 			return false, errRow(k[0])
 		}
@@ -380,7 +380,7 @@ func (s *Snapshot) Reviews(tenant, after string, limit int) (rows []FactRow, nex
 			next = cursor(k)
 			return false, nil
 		}
-		o, _, ok := cutOrder(k[len(prefix):])
+		o, ok := cutOrder(k[len(prefix):])
 		if !ok {
 			return false, errRow(sortReview)
 		}

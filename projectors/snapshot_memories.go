@@ -99,7 +99,7 @@ func (s *Snapshot) episodeRow(tenant string, rest, value []byte, ordered bool) (
 		row.Tenant = tenant
 		return row, err
 	}
-	position, _, ok := cutPosition(rest)
+	position, ok := cutPosition(rest)
 	if !ok {
 		return EpisodeRow{}, errRow(sortEpisodeOrder)
 	}

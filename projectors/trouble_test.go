@@ -51,7 +51,7 @@ func (s stubborn) RemoveAll(name string) error {
 	if strings.Contains(name, genPrefix) {
 		return errStubborn
 	}
-	return s.FS.RemoveAll(name) //nolint:wrapcheck // it is the file system.
+	return s.FS.RemoveAll(name)
 }
 
 // TestOldGenerationCannotBeRemoved holds that what is left of an old generation does not stop the new one, and is swept at

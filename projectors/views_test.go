@@ -24,13 +24,13 @@ func TestStory(t *testing.T) {
 		events.FactSuperseded{Fact: first.Fact, By: second.Fact, Valid: between(day(1), day(10))})
 	w.embed(t, "acme", second.Subject, second.Class, second.Fact, events.KindFact, unit(1, 8))
 	v.waitFor(t, w.head)
-	checkViews(t, w, v.Views, w.model(t, w.head))
+	checkViews(t, v.Views, w.model(t, w.head))
 
 	w.forgetEpisode(t, lisbon)
 	v.waitFor(t, w.head)
-	checkViews(t, w, v.Views, w.model(t, w.head))
+	checkViews(t, v.Views, w.model(t, w.head))
 
 	w.forgetSubject(t, "acme", "anna")
 	v.waitFor(t, w.head)
-	checkViews(t, w, v.Views, w.model(t, w.head))
+	checkViews(t, v.Views, w.model(t, w.head))
 }

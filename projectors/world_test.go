@@ -222,7 +222,8 @@ func (w *world) proposal(t fataler, tenant, subject, predicate, value string, fr
 func (w *world) promote(t fataler, tenant, predicate string, p events.FactProposed, valid []events.Interval, more ...events.Event) uint64 {
 	t.Helper()
 	list := append([]events.Event{
-		p, events.FactDecided{Fact: p.Fact, Decision: events.DecisionPromote, Into: p.Fact},
+		p,
+		events.FactDecided{Fact: p.Fact, Decision: events.DecisionPromote, Into: p.Fact},
 		events.FactPromoted{Fact: p.Fact, Valid: valid},
 	}, more...)
 	return w.append(t, tenant, events.KindFact, w.slot(t, tenant, p.Subject, predicate), list...)
@@ -307,7 +308,9 @@ func (r *running) waitFor(t fataler, position uint64) {
 func (r *running) stop(t fataler) {
 	t.Helper()
 	r.cancel()
-	<-r.done
+	if err := <-r.done; err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatalf("run: %v", err)
+	}
 }
 
 func (r *running) close(t fataler) {
