@@ -17,6 +17,7 @@ type benchCmd struct {
 	Sizes      []int  `help:"Numbers of episodes in one scope at which recall is measured." default:"1000,10000,100000"`
 	Calls      int    `help:"Single calls per latency." default:"5000"`
 	Facts      int    `help:"Facts to propose." default:"20000"`
+	CPUProfile string `help:"Write a CPU profile of the recalls here." name:"cpuprofile" placeholder:"FILE"`
 }
 
 // Run measures in one run, beside raw references taken in the same run.
@@ -36,7 +37,7 @@ func (k benchCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
 	stop := n.Start(ctx)
 	defer func() { err = errors.Join(err, stop(), n.Close()) }()
 	bar := newBar(t, c.JSON, "bench")
-	report, err := bench.Run(ctx, n, dir, bench.Options{Sizes: k.Sizes, Calls: k.Calls, Facts: k.Facts, Progress: bar.set})
+	report, err := bench.Run(ctx, n, dir, bench.Options{Sizes: k.Sizes, Calls: k.Calls, Facts: k.Facts, CPUProfile: k.CPUProfile, Progress: bar.set})
 	bar.finish()
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)

@@ -102,7 +102,7 @@ func TestImport(t *testing.T) {
 		}
 		for _, p := range s.Projections {
 			if p.Projection == "memories" {
-				return int(p.Records) //nolint:gosec // A handful.
+				return int(p.Records)
 			}
 		}
 		return -1

@@ -93,7 +93,7 @@ func captureKeyed(ctx context.Context, c *client.Client, key string) (string, er
 	err := c.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/episodes", Key: key, Out: &out, Body: map[string]any{
 		"subject": "s" + key[:2], "text": "canary " + key, "source": map[string]any{"kind": "test", "ref": key},
 	}})
-	return out.ID, err //nolint:wrapcheck // The caller asks what kind it is.
+	return out.ID, err
 }
 
 // R-45, promises 2 and 4: the server is killed again and again during mixed
@@ -109,9 +109,9 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any bits do.
+	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Not a secret.
+	rng := rand.New(rand.NewPCG(seed, 0))
 	data := t.TempDir()
 	tr := &traffic{all: map[string]*fate{}, facts: map[string]bool{}}
 	for round := range rounds {
@@ -119,7 +119,7 @@ func TestKill(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for w := range 4 {
-			r := rand.New(rand.NewPCG(seed, uint64(round*4+w+1))) //nolint:gosec // Not a secret.
+			r := rand.New(rand.NewPCG(seed, uint64(round*4+w+1)))
 			wg.Go(func() { tr.run(ctx, s.Client, w, round, r) })
 		}
 		timer := time.NewTimer(time.Duration(20+rng.IntN(400)) * time.Millisecond)
@@ -163,7 +163,7 @@ func checkFates(t *testing.T, c *client.Client, tr *traffic) {
 			Text string `json:"text"`
 		}
 		err := c.Do(t.Context(), client.Call{Method: http.MethodGet, Path: "/v1/episodes/" + f.id, Out: &out})
-		p, _ := errors.AsType[*client.Problem](err)
+		p, _ := errors.AsType[*client.ProblemError](err)
 		switch {
 		case f.forgot:
 			gone++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -167,7 +168,11 @@ func (d *demo) addresses(ctx context.Context, ids []string) (time.Time, error) {
 		return time.Time{}, err
 	}
 	between := time.Now()
-	time.Sleep(2 * time.Millisecond) // so that the two are not of one instant
+	select { // so that the two are not of one instant
+	case <-time.After(2 * time.Millisecond):
+	case <-ctx.Done():
+		return time.Time{}, fmt.Errorf("wait: %w", ctx.Err())
+	}
 	if err := d.title("She moved: a later observation supersedes it, in one commit."); err != nil {
 		return time.Time{}, err
 	}
@@ -193,9 +198,7 @@ func (d *demo) propose(ctx context.Context, value, observed, source string) erro
 
 func (d *demo) facts(ctx context.Context, more url.Values) error {
 	q := url.Values{"subject": {demoSubject}, "wait_for": {fmt.Sprint(d.position)}}
-	for name, v := range more {
-		q[name] = v
-	}
+	maps.Copy(q, more)
 	var out factList
 	if err := d.client.Do(ctx, client.Call{Method: http.MethodGet, Path: "/v1/facts?" + q.Encode(), Out: &out}); err != nil {
 		return fmt.Errorf("facts: %w", err)

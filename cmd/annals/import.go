@@ -109,7 +109,7 @@ func importLines(ctx context.Context, s *session, in io.Reader, bar *bar) (impor
 			mu.Lock()
 			defer mu.Unlock()
 			bar.add(1)
-			if p, ok := errors.AsType[*client.Problem](err); ok && p.Status/100 == 4 && p.Status != http.StatusUnauthorized && p.Status != http.StatusForbidden {
+			if p, ok := errors.AsType[*client.ProblemError](err); ok && p.Status/100 == 4 && p.Status != http.StatusUnauthorized && p.Status != http.StatusForbidden {
 				out.Refused = append(out.Refused, refusedLine{Line: n, Code: p.Code, Field: p.Field, Rule: p.Detail})
 				return nil
 			}
@@ -137,7 +137,7 @@ func importLines(ctx context.Context, s *session, in io.Reader, bar *bar) (impor
 func sendLine(ctx context.Context, s *session, line, key string, res any) error {
 	v := jsontext.Value(line)
 	if !v.IsValid() {
-		return &client.Problem{Status: http.StatusBadRequest, Code: "malformed", Field: "line", Detail: "is not valid JSON"}
+		return &client.ProblemError{Status: http.StatusBadRequest, Code: "malformed", Field: "line", Detail: "is not valid JSON"}
 	}
 	return s.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/episodes", Key: key, Body: v, Out: res})
 }

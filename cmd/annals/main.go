@@ -93,7 +93,7 @@ func run(args []string, t terminal) int {
 var errMisuse = errors.New("misuse")
 
 func exitCode(err error) int {
-	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == 503 {
+	if p, ok := errors.AsType[*client.ProblemError](err); ok && p.Status == 503 {
 		return exitNotReady
 	}
 	switch {

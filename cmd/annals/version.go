@@ -21,7 +21,7 @@ func version() string {
 	v := info.Main.Version
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			v += " " + s.Value[:12]
+			return v + " " + s.Value[:12]
 		}
 	}
 	return v

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -33,6 +34,8 @@ type Options struct {
 	Calls int
 	// Facts is the number of slots with facts.
 	Facts int
+	// CPUProfile is a file for a CPU profile of the recalls, "" for none.
+	CPUProfile string
 	// Progress is told what is being measured.
 	Progress func(what string, done, total int)
 }
@@ -173,11 +176,24 @@ func (b *bench) capture(ctx context.Context) error {
 	if err := b.n.Settle(ctx); err != nil {
 		return fmt.Errorf("settle: %w", err)
 	}
-	d, err := timed(b.o.Calls, capture("single"))
+	single := capture("single")
+	var alone []time.Duration
+	for i := range min(b.o.Calls, 500) {
+		start := time.Now()
+		if err := single(i); err != nil {
+			return err
+		}
+		alone = append(alone, time.Since(start))
+		if err := b.n.Settle(ctx); err != nil { // the next one finds an idle node
+			return fmt.Errorf("settle: %w", err)
+		}
+	}
+	b.r["capture"] = b.against(latencies(alone), "raw_publish")
+	d, err := timed(b.o.Calls, capture("back"))
 	if err != nil {
 		return err
 	}
-	b.r["capture"] = b.against(latencies(d), "raw_publish")
+	b.r["capture_back_to_back"] = b.against(latencies(d), "raw_publish")
 	many, err := b.parallel(ctx, capture("many"))
 	if err != nil {
 		return err
@@ -287,9 +303,20 @@ func (b *bench) recall(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
-	for _, size := range b.o.Sizes {
+	for i, size := range b.o.Sizes {
 		if err := b.grow(ctx, size); err != nil {
 			return err
+		}
+		if b.o.CPUProfile != "" && i == len(b.o.Sizes)-1 {
+			f, err := os.Create(b.o.CPUProfile)
+			if err != nil {
+				return fmt.Errorf("profile: %w", err)
+			}
+			defer f.Close() //nolint:errcheck // The profile is cut short at worst.
+			if err := pprof.StartCPUProfile(f); err != nil {
+				return fmt.Errorf("profile: %w", err)
+			}
+			defer pprof.StopCPUProfile()
 		}
 		name := "recall_" + strconv.Itoa(size)
 		calls := max(50, b.o.Calls*100/size)
@@ -392,7 +419,7 @@ func (b *bench) size(context.Context) error {
 	runtime.GC()
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		return nil //nolint:nilerr // Only Linux tells; elsewhere there is no figure.
+		return nil // Only Linux tells; elsewhere there is no figure.
 	}
 	for line := range strings.Lines(string(status)) {
 		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {

@@ -2,7 +2,7 @@
 // It is what the command line uses, so that a command does the same whether a
 // server runs or not.
 //
-// Guarantees: an answer that is no success is a *Problem with the door's code
+// Guarantees: an answer that is no success is a *ProblemError with the door's code
 // and field. Not guaranteed: retries; a command is run once.
 package client
 
@@ -25,8 +25,8 @@ const maxAnswer = 256 << 20
 // ErrUnreachable says that no server answered.
 var ErrUnreachable = errors.New("server does not answer")
 
-// Problem is an error that the door returned (RFC 9457).
-type Problem struct {
+// ProblemError is an error that the door returned (RFC 9457).
+type ProblemError struct {
 	Status int    `json:"status"`
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
@@ -34,7 +34,7 @@ type Problem struct {
 }
 
 // Error names the code, the field and the rule.
-func (p *Problem) Error() string {
+func (p *ProblemError) Error() string {
 	if p.Field != "" {
 		return fmt.Sprintf("%d %s: %s: %s", p.Status, p.Code, p.Field, p.Detail)
 	}
@@ -101,7 +101,7 @@ func (c *Client) Do(ctx context.Context, call Call) error {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	if res.StatusCode/100 != 2 {
-		p := &Problem{Status: res.StatusCode}
+		p := &ProblemError{Status: res.StatusCode}
 		if err := json.Unmarshal(b, p); err != nil || p.Code == "" {
 			p.Code, p.Detail = "not_annals", "the answer is not from an Annals server"
 		}

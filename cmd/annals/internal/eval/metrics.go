@@ -65,7 +65,7 @@ func (m *Metrics) add(o Metrics) {
 	m.NDCG10 += o.NDCG10
 }
 
-func (m Metrics) mean() Metrics {
+func (m *Metrics) mean() Metrics {
 	n := math.Max(1, float64(m.N))
 	return Metrics{N: m.N, Recall5: m.Recall5 / n, Recall10: m.Recall10 / n, MRR10: m.MRR10 / n, NDCG10: m.NDCG10 / n}
 }

@@ -22,11 +22,13 @@ func TestJudge(t *testing.T) {
 		"nothing": {[]string{"x", "y"}, map[string]float64{"a": 1}, eval.Metrics{N: 1}},
 		"empty":   {nil, map[string]float64{"a": 1}, eval.Metrics{N: 1}},
 		"sixth": {
-			[]string{"1", "2", "3", "4", "5", "a"}, map[string]float64{"a": 1, "b": 1},
+			[]string{"1", "2", "3", "4", "5", "a"},
+			map[string]float64{"a": 1, "b": 1},
 			eval.Metrics{N: 1, Recall10: 0.5, MRR10: 1.0 / 6, NDCG10: (1 / math.Log2(7)) / (1 + 1/math.Log2(3))},
 		},
 		"graded": {
-			[]string{"b", "a"}, map[string]float64{"a": 3, "b": 1},
+			[]string{"b", "a"},
+			map[string]float64{"a": 3, "b": 1},
 			eval.Metrics{N: 1, Recall5: 1, Recall10: 1, MRR10: 1, NDCG10: (1 + 3/math.Log2(3)) / (3 + 1/math.Log2(3))},
 		},
 		"named twice counts once": {[]string{"a", "a"}, map[string]float64{"a": 1, "b": 1}, eval.Metrics{

@@ -31,8 +31,8 @@ func capture(ctx context.Context, c *client.Client, items []map[string]any) ([]s
 		n := min(len(items), captureBatch)
 		var out struct {
 			Results []struct {
-				ID    string          `json:"id"`
-				Error *client.Problem `json:"error"`
+				ID    string               `json:"id"`
+				Error *client.ProblemError `json:"error"`
 			} `json:"results"`
 		}
 		err := c.Do(ctx, client.Call{

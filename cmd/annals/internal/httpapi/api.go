@@ -23,11 +23,14 @@ type Config struct {
 	Views     *projectors.Views
 	Authority *auth.Authority
 	// Ready returns why the node cannot serve, or nil.
-	Ready   func(context.Context) error
-	Logger  *slog.Logger
-	Now     func() time.Time
-	NewID   func() string
-	Version string
+	Ready func(context.Context) error
+	// CaughtUp is false while the views still fold what was in the log at the
+	// start. No memory is read until then.
+	CaughtUp func() bool
+	Logger   *slog.Logger
+	Now      func() time.Time
+	NewID    func() string
+	Version  string
 }
 
 // New makes the door.

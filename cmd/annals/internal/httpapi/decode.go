@@ -74,8 +74,7 @@ func decodeQuery(values url.Values, v any) error {
 }
 
 func fieldKinds(t reflect.Type, into map[string]reflect.Kind) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if f.Anonymous && f.Type.Kind() == reflect.Struct && f.Tag.Get("json") == "" {
 			fieldKinds(f.Type, into)
 			continue

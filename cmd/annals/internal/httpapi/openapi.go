@@ -122,14 +122,15 @@ func operation(route Route, opts *jsonschema.ForOptions) (map[string]any, error)
 
 // operationID is the method and the fixed parts of the path.
 func operationID(route Route) string {
-	id := strings.ToLower(route.Method)
+	var id strings.Builder
+	id.WriteString(strings.ToLower(route.Method))
 	for part := range strings.SplitSeq(strings.TrimPrefix(route.Path, "/v1"), "/") {
 		part = strings.Trim(part, "{}")
 		if part == "" {
 			continue
 		}
 		part = strings.NewReplacer(".", "_").Replace(part)
-		id += strings.ToUpper(part[:1]) + part[1:]
+		id.WriteString(strings.ToUpper(part[:1]) + part[1:])
 	}
-	return id
+	return id.String()
 }

@@ -131,12 +131,12 @@ func (d *discard) WriteHeader(status int)      { d.status = status }
 func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
 
 func (a *API) serve(w http.ResponseWriter, r *http.Request, route Route) {
-	start := a.now()
+	start, asked := a.now(), r.Context()
 	rec := &recorder{ResponseWriter: w}
 	defer func() {
 		if p := recover(); p != nil {
 			// The panic's value may hold anything, so only its type is logged.
-			a.log.LogAttrs(r.Context(), slog.LevelError, "request panicked",
+			a.log.LogAttrs(asked, slog.LevelError, "request panicked",
 				slog.String("route", r.Pattern), slog.String("panic", reflect.TypeOf(p).String()))
 			if rec.status == 0 {
 				write(rec, http.StatusInternalServerError, "application/problem+json",
@@ -144,10 +144,10 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route Route) {
 			}
 		}
 		// The pattern, not the path: a path can hold a subject's name.
-		a.log.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("route", r.Pattern),
+		a.log.LogAttrs(asked, slog.LevelDebug, "request", slog.String("route", r.Pattern),
 			slog.Int("status", rec.status), slog.Duration("elapsed", a.now().Sub(start)))
 	}()
-	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(asked, requestTimeout)
 	defer cancel()
 	r = r.WithContext(ctx)
 	var caller events.Caller
@@ -161,6 +161,10 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route Route) {
 			a.fail(rec, r, events.ErrForbidden)
 			return
 		}
+	}
+	if route.Reads && !a.core.CaughtUp() {
+		a.fail(rec, r, events.ErrBehind)
+		return
 	}
 	route.serve(rec, r, caller)
 }

@@ -100,7 +100,7 @@ func announce(data, addr string) error {
 
 // RunningAddr returns the address of the server that has the directory.
 func RunningAddr(data string) (string, error) {
-	b, err := os.ReadFile(filepath.Join(data, serverFile))
+	b, err := os.ReadFile(filepath.Join(data, serverFile)) //nolint:gosec // The path is the operator's data directory.
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", ErrNotServing
 	}

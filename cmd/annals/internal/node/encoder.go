@@ -16,7 +16,7 @@ type traces struct{ *producers.Gateway }
 
 // RecordRecall appends the trace of one answer.
 func (t traces) RecordRecall(ctx context.Context, caller events.Caller, r query.Recalled) (string, uint64, error) {
-	return t.Gateway.RecordRecall(ctx, caller, producers.Recall(r)) //nolint:wrapcheck // It is the same call.
+	return t.Gateway.RecordRecall(ctx, caller, producers.Recall(r))
 }
 
 // encoder embeds questions with the model that embeds memories.

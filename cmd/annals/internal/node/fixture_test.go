@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -162,7 +163,11 @@ func (f *fixture) capture(token, subject, text string, more ...any) string {
 	f.t.Helper()
 	body := obj{"subject": subject, "text": text, "source": obj{"kind": "chat", "ref": "r"}}
 	for i := 0; i+1 < len(more); i += 2 {
-		body[more[i].(string)] = more[i+1]
+		name, ok := more[i].(string)
+		if !ok {
+			f.t.Fatalf("argument %d is no name", i)
+		}
+		body[name] = more[i+1]
 	}
 	return get[string](f.do(token, http.MethodPost, "/v1/episodes", body, http.StatusCreated), "id")
 }
@@ -177,9 +182,7 @@ func proposal(subject, predicate string, value any, source string) obj {
 
 func with(body obj, name string, value any) obj {
 	out := obj{}
-	for k, v := range body {
-		out[k] = v
-	}
+	maps.Copy(out, body)
 	out[name] = value
 	return out
 }

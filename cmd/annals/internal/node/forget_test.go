@@ -73,7 +73,7 @@ func (p planted) reads() map[string]answer {
 		for _, path := range paths {
 			b := []byte(nil)
 			if body != nil {
-				b = []byte(fmt.Sprintf(`{"query":"secret word value","k":100}`))
+				b = []byte(`{"query":"secret word value","k":100}`)
 			}
 			out[r.Method+" "+path] = p.f.call(p.token, r.Method, path, b)
 		}
@@ -234,7 +234,7 @@ func forms(word string) map[string][]byte {
 	}
 	var wide []byte
 	for _, u := range utf16.Encode([]rune(word)) {
-		wide = append(wide, byte(u), byte(u>>8)) //nolint:gosec // The halves of a code unit.
+		wide = append(wide, byte(u), byte(u>>8))
 	}
 	out["UTF-16"] = wide
 	return out

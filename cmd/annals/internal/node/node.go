@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -72,14 +73,23 @@ type Node struct {
 	api         *httpapi.API
 	logger      *slog.Logger
 	ready       atomic.Bool
+	// behind is set while the views fold what a server found in the log.
+	behind atomic.Bool
+	// ended is closed when Run has returned.
+	ended chan struct{}
+	end   func()
 }
+
+// errEnded says that the node stopped while something waited for it.
+var errEnded = errors.New("node does not run any more")
 
 // Open opens a data directory. On an error nothing stays open.
 func Open(ctx context.Context, o Options) (_ *Node, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	n := &Node{data: o.Data, logger: o.Logger}
+	n := &Node{data: o.Data, logger: o.Logger, ended: make(chan struct{})}
+	n.end = sync.OnceFunc(func() { close(n.ended) })
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
@@ -105,7 +115,7 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := n.openKeys(o, streams); err != nil {
+	if err := n.openKeys(ctx, o, streams); err != nil {
 		return nil, err
 	}
 	return n, n.openCore(ctx, o, streams, model)
@@ -163,9 +173,9 @@ func (n *Node) openLog(ctx context.Context, o Options) (*natslog.Streams, error)
 
 // openKeys opens the root key and the key chain under it. A new root key is
 // made only while there is nothing that an old one could have wrapped.
-func (n *Node) openKeys(o Options, streams *natslog.Streams) error {
+func (n *Node) openKeys(ctx context.Context, o Options, streams *natslog.Streams) error {
 	rows := streams.Keys()
-	fresh, err := isEmpty(rows)
+	fresh, err := isEmpty(ctx, rows)
 	if err != nil {
 		return err
 	}
@@ -183,8 +193,8 @@ func (n *Node) openKeys(o Options, streams *natslog.Streams) error {
 	return nil
 }
 
-func isEmpty(rows seal.Rows) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+func isEmpty(ctx context.Context, rows seal.Rows) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	_, err := rows.Get(ctx, "names") // the first row that is ever made
 	if errors.Is(err, seal.ErrNoRow) {
@@ -234,7 +244,7 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	}
 	n.api, err = httpapi.New(httpapi.Config{
 		Gateway: n.gateway, Query: n.query, Eraser: n.eraser, Views: n.views, Authority: n.authority,
-		Ready: n.Ready, Logger: o.Logger, Now: time.Now, NewID: newID, Version: o.Version,
+		Ready: n.Ready, CaughtUp: func() bool { return !n.behind.Load() }, Logger: o.Logger, Now: time.Now, NewID: newID, Version: o.Version,
 	})
 	if err != nil {
 		return fmt.Errorf("door: %w", err)
@@ -245,6 +255,7 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 // Run folds, embeds and finishes erasures until the context ends or one of
 // them fails.
 func (n *Node) Run(ctx context.Context) error {
+	defer n.end()
 	g, gctx := errgroup.WithContext(ctx)
 	for name, run := range map[string]func(context.Context) error{
 		"views": n.views.Run, "embedder": n.embedder.Run, "tombstones": n.eraser.Run, "operations": n.api.Run,
@@ -278,7 +289,7 @@ func (n *Node) Start(ctx context.Context) (stop func() error) {
 // Ready says whether the node runs, its log answers and its views are healthy
 // and not far behind.
 func (n *Node) Ready(ctx context.Context) error {
-	if !n.ready.Load() {
+	if !n.ready.Load() || n.behind.Load() {
 		return fmt.Errorf("%w: starting or stopping", events.ErrBehind)
 	}
 	for _, s := range n.views.Status(ctx) {
@@ -312,8 +323,25 @@ func (n *Node) Client(tenant string) (*client.Client, error) {
 	return client.InProcess(n.Handler(), token), nil
 }
 
-// Settle returns when everything in the log is embedded and in every view.
+// whileRunning is a context that also ends when Run returns: what waits for
+// the views or the embedder would wait for ever.
+func (n *Node) whileRunning(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-n.ended:
+			cancel(errEnded)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// Settle returns when everything in the log is embedded and in every view, or
+// with an error when the node ends.
 func (n *Node) Settle(ctx context.Context) error {
+	ctx, cancel := n.whileRunning(ctx)
+	defer cancel()
 	state, err := n.log.State(ctx)
 	if err != nil {
 		return fmt.Errorf("settle: %w", err)

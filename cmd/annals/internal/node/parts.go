@@ -28,7 +28,7 @@ func (n *Node) Views() *projectors.Views { return n.views }
 func (n *Node) QueryWith(model query.Encoder) (*query.Service, error) {
 	c := n.queryConfig
 	c.Model = model
-	return query.New(c) //nolint:wrapcheck // It is a constructor of the same thing.
+	return query.New(c)
 }
 
 // Encoder is the node's own encoder of questions.

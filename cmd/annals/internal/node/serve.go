@@ -14,10 +14,12 @@ import (
 // shutdownGrace is how long requests in flight may take to end.
 const shutdownGrace = 10 * time.Second
 
-// Serve runs the node and serves its door on l until the context ends. It
-// calls accepting once requests are taken and every view has caught up with
-// the log as it was found.
+// Serve runs the node and serves its door on l until the context ends. Reads
+// are refused until every view has caught up with the log as it was found:
+// what a crash took from the views must not be missing from an answer. Then it
+// calls accepting.
 func (n *Node) Serve(ctx context.Context, l net.Listener, accepting func()) error {
+	n.behind.Store(true)
 	srv := &http.Server{
 		Handler: n.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -34,17 +36,21 @@ func (n *Node) Serve(ctx context.Context, l net.Listener, accepting func()) erro
 	})
 	g.Go(func() error {
 		defer bcancel()
-		if err := n.CatchUp(gctx); err == nil {
+		switch err := n.CatchUp(gctx); {
+		case err == nil:
+			n.behind.Store(false)
 			if err := announce(n.data, l.Addr().String()); err != nil {
 				return errors.Join(err, srv.Close())
 			}
 			accepting()
 			<-gctx.Done()
+		case gctx.Err() == nil:
+			return errors.Join(err, srv.Close())
 		}
 		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 		defer cancel()
 		if err := srv.Shutdown(sctx); err != nil {
-			return fmt.Errorf("shut down: %w", err)
+			return errors.Join(fmt.Errorf("shut down: %w", err), srv.Close())
 		}
 		return nil
 	})
@@ -54,8 +60,11 @@ func (n *Node) Serve(ctx context.Context, l net.Listener, accepting func()) erro
 	return nil
 }
 
-// CatchUp returns when the views have folded the log as it stands.
+// CatchUp returns when the views have folded the log as it stands, or with an
+// error when the node ends.
 func (n *Node) CatchUp(ctx context.Context) error {
+	ctx, cancel := n.whileRunning(ctx)
+	defer cancel()
 	state, err := n.log.State(ctx)
 	if err != nil {
 		return fmt.Errorf("catch up: %w", err)

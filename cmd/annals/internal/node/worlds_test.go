@@ -35,7 +35,7 @@ func TestTwoWorlds(t *testing.T) {
 // not, and returns A's answers.
 func liveThrough(f *fixture, seed uint64, shared bool) []string {
 	f.t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // The same in both worlds.
+	rng := rand.New(rand.NewPCG(seed, 0))
 	a, b := f.token("a"), f.token("a-b")
 	words := strings.Fields("kettle harbour lisbon porto street warranty blue leak repair moved address order carrier handle garden")
 	sentence := func() string {
