@@ -40,8 +40,13 @@ func (l *Log) Append(ctx context.Context, c events.Commit, expect events.Expect)
 				return known, err
 			}
 			// The id was another aggregate's commit, or its message is gone:
-			// this commit is not in the log. The id is made this aggregate's.
-			msg.Header[jetstream.MsgIDHeader] = []string{c.ID + "@" + msg.Subject}
+			// this commit is not in the log. The id is made this aggregate's,
+			// and left out if that is of a message that is gone as well.
+			if id := c.ID + "@" + msg.Subject; first(msg.Header[jetstream.MsgIDHeader]) != id {
+				msg.Header[jetstream.MsgIDHeader] = []string{id}
+			} else {
+				delete(msg.Header, jetstream.MsgIDHeader)
+			}
 		case isConflict(err):
 			known, settled, err := l.conflict(ctx, c, expect, msg.Subject)
 			if settled || err != nil {

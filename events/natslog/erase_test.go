@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -228,5 +229,27 @@ func TestErasedCommit(t *testing.T) {
 	}
 	if len(followed) != 2 || followed[0] != positions[1] {
 		t.Fatalf("followed %v", followed)
+	}
+}
+
+// A commit whose message was removed can be appended again, as often as that
+// happens, though the server still knows the ids.
+func TestAppendAgainAfterRemoval(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, natslog.DurabilityProcess)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	c := logtest.Episode("acme", "e-1", 1)
+	for i := range 4 {
+		ack, err := s.Log().Append(ctx, c, events.ExpectNew)
+		if err != nil || ack.Duplicate {
+			t.Fatalf("append %d: %+v, %v", i, ack, err)
+		}
+		if again, err := s.Log().Append(ctx, c, events.ExpectNew); err != nil || !again.Duplicate || again.Position != ack.Position {
+			t.Fatalf("retry %d: %+v, %v", i, again, err)
+		}
+		if err := s.Eraser().SecureDelete(ctx, ack.Position); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
