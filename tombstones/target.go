@@ -64,7 +64,7 @@ func (e *Eraser) findTombstone(ctx context.Context, j *job, id string) (target, 
 	err = e.snapshot(ctx, func(s Snapshot) error {
 		f, err := s.Fact(j.token, id)
 		t.Record, t.erasure, t.position = f.Record, f.Erasure, f.Tombstone
-		return err //nolint:wrapcheck // The caller wraps it.
+		return err
 	})
 	if errors.Is(err, events.ErrNotFound) || (err == nil && t.position == 0) {
 		return target{}, events.ErrNotFound
