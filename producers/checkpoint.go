@@ -24,11 +24,12 @@ type Checkpoint interface {
 // what was stored.
 var ErrCheckpoint = errors.New("checkpoint is unusable")
 
-// FileCheckpoint keeps the checkpoint of a model in a file of the model's own
-// under a directory, so that another model starts from the beginning. The first
+// FileCheckpoint keeps the checkpoint of a model on a log in a file of their own
+// under a directory, so that another model, and the same one on another log,
+// starts from the beginning. The log is its events.State.Identity. The first
 // Store makes both. It is for one embedder at a time.
-func FileCheckpoint(dir, modelKey string) Checkpoint {
-	sum := sha256.Sum256([]byte(modelKey))
+func FileCheckpoint(dir, log, modelKey string) Checkpoint {
+	sum := sha256.Sum256([]byte(log + "\x00" + modelKey))
 	return &fileCheckpoint{path: filepath.Join(dir, "embedder-"+hex.EncodeToString(sum[:8]))}
 }
 

@@ -95,6 +95,16 @@ func (e *Embedder) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("load checkpoint: %w", err)
 	}
+	state, err := e.c.Follower.State(ctx)
+	if err != nil {
+		return fmt.Errorf("read state of the log: %w", err)
+	}
+	if position > state.Last {
+		// The log has lost its end, and vectors with it: nobody knows of what.
+		e.c.Logger.LogAttrs(ctx, slog.LevelError, "embedder starts from the beginning: the log ends before its checkpoint",
+			slog.Uint64("position", position), slog.Uint64("head", state.Last))
+		position = 0
+	}
 	e.stored = position
 	e.done.reach(position)
 	var queue []pendingText

@@ -300,10 +300,46 @@ func TestEmbedderWithTheBuiltInModel(t *testing.T) {
 	}
 }
 
+// A log that ends before the checkpoint, as after a power cut, has lost vectors:
+// all records get theirs again. One that does not is read on from there.
+func TestEmbedderOnALogThatLostItsEnd(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ ahead, vectors uint64 }{"lost": {100, 1}, "whole": {0, 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := inMemory(t).open(t)
+			id := f.capture("maria", "hello")
+			c := newMemCheckpoint()
+			c.at = f.messages() + tt.ahead
+			e, err := producers.NewEmbedder(producers.EmbedderConfig{
+				Follower: f.log, Appender: f.log, Keys: f.keys, Model: &hashModel{batch: 1}, Checkpoint: c, Now: start,
+				Logger: slog.New(slog.DiscardHandler), FirstRetry: time.Millisecond,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			ended := make(chan error, 1)
+			go func() { ended <- e.Run(ctx) }()
+			if err := e.WaitFor(ctx, f.messages()); err != nil {
+				t.Fatal(err)
+			}
+			stop()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Fatalf("Run = %v", err)
+			}
+			if got := f.vectors(t)[id]; uint64(len(got)) != tt.vectors {
+				t.Errorf("%d vectors, want %d", len(got), tt.vectors)
+			}
+		})
+	}
+}
+
 func TestFileCheckpoint(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "embed")
-	c := producers.FileCheckpoint(dir, "model/1")
+	c := producers.FileCheckpoint(dir, "log", "model/1")
 	if p, err := c.Load(); err != nil || p != 0 {
 		t.Fatalf("%d, %v", p, err)
 	}
@@ -311,12 +347,15 @@ func TestFileCheckpoint(t *testing.T) {
 		if err := c.Store(want); err != nil {
 			t.Fatal(err)
 		}
-		if p, err := producers.FileCheckpoint(dir, "model/1").Load(); err != nil || p != want {
+		if p, err := producers.FileCheckpoint(dir, "log", "model/1").Load(); err != nil || p != want {
 			t.Fatalf("%d, %v, want %d", p, err, want)
 		}
 	}
-	if p, err := producers.FileCheckpoint(dir, "model/2").Load(); err != nil || p != 0 {
+	if p, err := producers.FileCheckpoint(dir, "log", "model/2").Load(); err != nil || p != 0 {
 		t.Fatalf("another model's: %d, %v", p, err)
+	}
+	if p, err := producers.FileCheckpoint(dir, "another", "model/1").Load(); err != nil || p != 0 {
+		t.Fatalf("another log's: %d, %v", p, err)
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) != 1 {

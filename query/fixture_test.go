@@ -162,7 +162,7 @@ func (n *node) embed(model embed.Embedder) {
 	n.Helper()
 	e, err := producers.NewEmbedder(producers.EmbedderConfig{
 		Follower: n.log, Appender: n.log, Keys: n.keys, Model: model,
-		Checkpoint: producers.FileCheckpoint(n.TempDir(), model.ID().Key()), Now: n.clock.Now, Logger: discard(),
+		Checkpoint: producers.FileCheckpoint(n.TempDir(), "log", model.ID().Key()), Now: n.clock.Now, Logger: discard(),
 	})
 	must(n, err)
 	n.background(e.Run)

@@ -64,7 +64,6 @@ type Node struct {
 	local     string
 	gateway   *producers.Gateway
 	embedder  *producers.Embedder
-	progress  producers.Checkpoint
 	views     *projectors.Views
 	query     *query.Service
 
@@ -217,9 +216,13 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	if err != nil {
 		return fmt.Errorf("producers: %w", err)
 	}
-	n.progress = producers.FileCheckpoint(filepath.Join(o.Data, embedDir), model.ID().Key())
+	state, err := n.log.State(ctx)
+	if err != nil {
+		return fmt.Errorf("identify the log: %w", err)
+	}
+	done := producers.FileCheckpoint(filepath.Join(o.Data, embedDir), state.Identity, model.ID().Key())
 	n.embedder, err = producers.NewEmbedder(producers.EmbedderConfig{
-		Follower: n.log, Appender: n.log, Keys: n.keys, Model: model, Checkpoint: n.progress, Now: time.Now, Logger: o.Logger,
+		Follower: n.log, Appender: n.log, Keys: n.keys, Model: model, Checkpoint: done, Now: time.Now, Logger: o.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("embedder: %w", err)
