@@ -69,6 +69,9 @@ func TestCommands(t *testing.T) {
 			if out := ok("verify"); strings.Count(out, "equal") != 3 {
 				t.Errorf("verify: %s", out)
 			}
+			if out := ok("retry"); strings.Count(out, "folded 0, parked 0") != 3 {
+				t.Errorf("retry: %s", out)
+			}
 		})
 	}
 }

@@ -42,6 +42,7 @@ type cli struct {
 	Forget  forgetCmd  `cmd:"" help:"Forget records, or everything about a subject."`
 	Replay  replayCmd  `cmd:"" help:"Rebuild a view from the log and compare digests."`
 	Verify  verifyCmd  `cmd:"" help:"Compare every view with a fresh fold of the log."`
+	Retry   retryCmd   `cmd:"" help:"Fold again the commits that views have parked."`
 	Status  statusCmd  `cmd:"" help:"Show projections and their positions."`
 	Token_  tokenCmd   `cmd:"" name:"token" help:"Print a token signed with the data directory's key."` //nolint:revive // Token is the flag.
 	Eval    evalCmd    `cmd:"" help:"Measure on a data set."`

@@ -18,6 +18,10 @@ type verifyCmd struct {
 	Name []string `arg:"" optional:"" help:"Views to verify; without one, all."`
 }
 
+type retryCmd struct {
+	Name []string `arg:"" optional:"" help:"Views to retry; without one, all."`
+}
+
 type statusCmd struct{}
 
 type projection struct {
@@ -40,6 +44,8 @@ type operation struct {
 	State      string `json:"state"`
 	Position   uint64 `json:"position"`
 	Head       uint64 `json:"head"`
+	Folded     int    `json:"folded,omitzero"`
+	Parked     uint64 `json:"parked,omitzero"`
 	OldDigest  string `json:"old_digest,omitempty"`
 	NewDigest  string `json:"new_digest,omitempty"`
 	Error      string `json:"error,omitempty"`
@@ -55,6 +61,11 @@ func (k replayCmd) Run(ctx context.Context, c *cli, t terminal) error {
 // Run compares views with a fresh fold of the log.
 func (k verifyCmd) Run(ctx context.Context, c *cli, t terminal) error {
 	return c.operate(ctx, t, k.Name, "verify")
+}
+
+// Run folds again what is parked, such as what an earlier version did not know.
+func (k retryCmd) Run(ctx context.Context, c *cli, t terminal) error {
+	return c.operate(ctx, t, k.Name, "retry")
 }
 
 func (c *cli) operate(ctx context.Context, t terminal, names []string, kind string) error {
@@ -80,11 +91,7 @@ func (c *cli) operate(ctx context.Context, t terminal, names []string, kind stri
 				failed = errors.Join(failed, fmt.Errorf("%s %s: %s", kind, name, op.Error))
 			}
 			if !c.JSON {
-				verdict := "equal"
-				if op.State == "failed" {
-					verdict = "NOT EQUAL"
-				}
-				if err := say(t, "%-9s %s at %d: %s (%.12s, %.12s)\n", name, kind, op.Position, verdict, op.OldDigest, op.NewDigest); err != nil {
+				if err := say(t, "%-9s %s: %s\n", name, kind, op.outcome()); err != nil {
 					return err
 				}
 			}
@@ -94,6 +101,21 @@ func (c *cli) operate(ctx context.Context, t terminal, names []string, kind stri
 		}
 		return failed
 	})
+}
+
+// outcome is how an operation ended, in a few words.
+func (op *operation) outcome() string {
+	switch {
+	case op.Kind == "retry":
+		return fmt.Sprintf("folded %d, parked %d", op.Folded, op.Parked)
+	case op.OldDigest == "" || op.NewDigest == "":
+		return "FAILED"
+	}
+	verdict := "equal"
+	if op.State == "failed" {
+		verdict = "NOT EQUAL"
+	}
+	return fmt.Sprintf("%s at %d (%.12s, %.12s)", verdict, op.Position, op.OldDigest, op.NewDigest)
 }
 
 func await(ctx context.Context, s *session, name, kind string, b *bar) (operation, error) {

@@ -19,9 +19,13 @@ type Operation struct {
 	Kind       string `json:"kind"`
 	Projection string `json:"projection"`
 	// State is running, done or failed.
-	State     string `json:"state"`
-	Position  uint64 `json:"position"`
-	Head      uint64 `json:"head"`
+	State    string `json:"state"`
+	Position uint64 `json:"position"`
+	Head     uint64 `json:"head"`
+	// Folded is how many parked commits a retry has folded or found gone from
+	// the log, Parked how many are left.
+	Folded    int    `json:"folded,omitzero"`
+	Parked    uint64 `json:"parked,omitzero"`
 	OldDigest string `json:"old_digest,omitempty"`
 	NewDigest string `json:"new_digest,omitempty"`
 	Error     string `json:"error,omitempty"`
@@ -82,6 +86,13 @@ func (o *operations) carryOut(ctx context.Context, id string) {
 		var r projectors.ReplayResult
 		r, err = o.views.Replay(ctx, op.Projection, progress)
 		old, fresh, op.Position = r.Old, r.New, r.Position
+	case "retry":
+		var r projectors.RetryResult
+		r, err = o.views.RetryParked(ctx, op.Projection)
+		op.Folded, op.Parked = r.Folded+r.Gone, r.Parked
+		if err == nil && r.Parked > 0 {
+			err = fmt.Errorf("%d commits stay parked", r.Parked)
+		}
 	default:
 		var r projectors.VerifyResult
 		r, err = o.views.Verify(ctx, op.Projection, progress)
@@ -92,6 +103,7 @@ func (o *operations) carryOut(ctx context.Context, id string) {
 	}
 	o.change(id, func(done *Operation) {
 		done.State, done.OldDigest, done.NewDigest, done.Position = stateDone, old, fresh, op.Position
+		done.Folded, done.Parked = op.Folded, op.Parked
 		if err != nil {
 			done.State, done.Error = stateFailed, err.Error()
 		}
@@ -171,11 +183,11 @@ func (a *API) operate() {
 		func(ctx context.Context, _ Request[None]) (Projections, error) {
 			return Projections{a.core.Views.Status(ctx)}, nil
 		})
-	for _, kind := range []string{"replay", "verify"} {
-		summary := "Rebuild a view beside the serving one, compare digests, switch."
-		if kind == "verify" {
-			summary = "Compare a view with a fresh fold of the log."
-		}
+	for kind, summary := range map[string]string{
+		"replay": "Rebuild a view beside the serving one, compare digests, switch.",
+		"verify": "Compare a view with a fresh fold of the log.",
+		"retry":  "Fold again what a view has parked.",
+	} {
 		add(a, Route{Method: http.MethodPost, Path: "/v1/projections/{name}/" + kind, Summary: summary, Roles: admin, Status: http.StatusAccepted},
 			func(ctx context.Context, r Request[None]) (Operation, error) {
 				for _, s := range a.core.Views.Status(ctx) {
