@@ -30,7 +30,19 @@ type traffic struct {
 	all   map[string]*fate
 	order []string
 	acks  int
-	facts map[string]bool // acknowledged promotions, false once their source was to be forgotten
+	facts []string // acknowledged promotions
+	// refused is what a server that lives answered otherwise than it should.
+	refused []error
+}
+
+// stop notes why a worker ends: the server is gone, or it answered with an
+// error, which nothing that is sent deserves.
+func (tr *traffic) stop(what string, err error) {
+	if p, ok := errors.AsType[*client.ProblemError](err); ok {
+		tr.mu.Lock()
+		tr.refused = append(tr.refused, fmt.Errorf("%s: %w", what, p))
+		tr.mu.Unlock()
+	}
 }
 
 // run sends until the server is gone.
@@ -44,6 +56,7 @@ func (tr *traffic) run(ctx context.Context, c *client.Client, worker, round int,
 		tr.mu.Unlock()
 		id, err := captureKeyed(ctx, c, key)
 		if err != nil {
+			tr.stop("capture", err)
 			return // it may or may not have happened: a retry must tell
 		}
 		tr.mu.Lock()
@@ -56,6 +69,7 @@ func (tr *traffic) run(ctx context.Context, c *client.Client, worker, round int,
 			f.forgetAsk = true
 			tr.mu.Unlock()
 			if err := c.Do(ctx, client.Call{Method: http.MethodDelete, Path: "/v1/episodes/" + id}); err != nil {
+				tr.stop("forget", err)
 				return
 			}
 			tr.mu.Lock()
@@ -67,19 +81,21 @@ func (tr *traffic) run(ctx context.Context, c *client.Client, worker, round int,
 				Decision string `json:"decision"`
 			}
 			err := c.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/facts", Key: "f-" + key, Out: &out, Body: map[string]any{
-				"subject": "s" + strconv.Itoa(worker), "predicate": "p" + strconv.Itoa(rng.IntN(5)), "value": key, "category": "general",
+				"subject": "s" + key[:2], "predicate": "p" + strconv.Itoa(rng.IntN(5)), "value": key, "category": "general",
 				"confidence": 1, "observed_at": time.Now().UTC().Format(time.RFC3339Nano), "source_episodes": []string{id},
 			}})
 			if err != nil {
+				tr.stop("propose", err)
 				return
 			}
 			if out.Decision == "promoted" {
 				tr.mu.Lock()
-				tr.facts[out.FactID] = true
+				tr.facts = append(tr.facts, out.FactID)
 				tr.mu.Unlock()
 			}
 		case 2:
 			if err := c.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/recall", Body: map[string]any{"query": "canary " + key}}); err != nil {
+				tr.stop("recall", err)
 				return
 			}
 		}
@@ -113,7 +129,7 @@ func TestKill(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	data := t.TempDir()
-	tr := &traffic{all: map[string]*fate{}, facts: map[string]bool{}}
+	tr := &traffic{all: map[string]*fate{}}
 	for round := range rounds {
 		s := serve(t, data, "--durability", "process")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -136,8 +152,11 @@ func TestKill(t *testing.T) {
 		t.Errorf("verify: exit %d: %s%s", code, out, errs)
 	}
 	t.Logf("%d rounds, %d acknowledged captures, %d facts\n%s", rounds, tr.acks, len(tr.facts), out)
-	if tr.acks < rounds {
-		t.Errorf("only %d captures were acknowledged: the test showed little", tr.acks)
+	if len(tr.refused) > 0 {
+		t.Errorf("%d answers of a server that lives: %v", len(tr.refused), errors.Join(tr.refused...))
+	}
+	if tr.acks < rounds || len(tr.facts) < rounds/2 {
+		t.Errorf("only %d captures and %d facts were acknowledged: the test showed little", tr.acks, len(tr.facts))
 	}
 }
 
@@ -178,7 +197,7 @@ func checkFates(t *testing.T, c *client.Client, tr *traffic) {
 			}
 		}
 	}
-	for id := range tr.facts {
+	for _, id := range tr.facts {
 		if err := c.Do(t.Context(), client.Call{Method: http.MethodGet, Path: "/v1/facts/" + id}); err != nil {
 			t.Errorf("an acknowledged fact is lost: %v", err)
 		}
