@@ -29,7 +29,7 @@ func (g *Gateway) CaptureBatch(ctx context.Context, caller events.Caller, key st
 	if err := permit(caller, events.RoleAgent, events.RoleAdmin); err != nil {
 		return BatchCaptured{}, err
 	}
-	if err := first(idempotencyKey(key), r.validate()); err != nil {
+	if err := first(events.CheckIdempotencyKey(key), r.validate()); err != nil {
 		return BatchCaptured{}, err
 	}
 	out := BatchCaptured{Results: make([]ItemResult, len(r.Items))}

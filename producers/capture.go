@@ -19,7 +19,7 @@ func (g *Gateway) Capture(ctx context.Context, caller events.Caller, key string,
 	if err := permit(caller, events.RoleAgent, events.RoleAdmin); err != nil {
 		return Captured{}, err
 	}
-	if err := first(idempotencyKey(key), r.validate(now, caller.Trust)); err != nil {
+	if err := first(events.CheckIdempotencyKey(key), r.validate(now, caller.Trust)); err != nil {
 		return Captured{}, err
 	}
 	w, err := g.prepare(ctx, caller, command{name: cmdCapture, principal: caller.Principal, key: key}, r)

@@ -25,7 +25,7 @@ func (g *Gateway) Propose(ctx context.Context, caller events.Caller, key string,
 	if err := permit(caller, events.RoleAgent, events.RoleAdmin); err != nil {
 		return Proposed{}, err
 	}
-	if err := first(idempotencyKey(key), r.validate(now)); err != nil {
+	if err := first(events.CheckIdempotencyKey(key), r.validate(now)); err != nil {
 		return Proposed{}, err
 	}
 	w, err := g.prepare(ctx, caller, command{name: cmdPropose, principal: caller.Principal, key: key}, r)

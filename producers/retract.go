@@ -22,7 +22,7 @@ func (g *Gateway) Retract(ctx context.Context, caller events.Caller, key, fact s
 	if err := permit(caller, events.RoleAgent, events.RoleReviewer, events.RoleAdmin); err != nil {
 		return Written{}, err
 	}
-	if err := first(idempotencyKey(key), r.validate()); err != nil {
+	if err := first(events.CheckIdempotencyKey(key), r.validate()); err != nil {
 		return Written{}, err
 	}
 	type request struct {

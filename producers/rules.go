@@ -31,8 +31,6 @@ const (
 	MaxMemories = 1_000
 	// MaxItems bounds a batch.
 	MaxItems = events.MaxBatch
-	// MaxKey is the length of an idempotency key, in characters.
-	MaxKey = 255
 	// ClockSlack is how far ahead of this clock a time of observation may be.
 	ClockSlack = time.Second
 )
@@ -164,20 +162,6 @@ func each[T any](field string, list []T, check func(field string, v T) error) er
 
 func source(field string, s events.Source) error {
 	return first(required(field+".kind", s.Kind), required(field+".ref", s.Ref))
-}
-
-// idempotencyKey allows no key at all, or a printable one.
-func idempotencyKey(key string) error {
-	const field = "idempotency_key"
-	switch {
-	case !utf8.ValidString(key):
-		return malformed("not_utf8", field, "must be valid UTF-8")
-	case strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return malformed("not_printable", field, "must be printable")
-	case utf8.RuneCountInString(key) > MaxKey:
-		return tooLarge("too_large", field, "must have at most "+strconv.Itoa(MaxKey)+" characters")
-	}
-	return nil
 }
 
 // canonicalID is s as a canonical UUID, or "" if it is none.

@@ -68,7 +68,7 @@ func (g *Gateway) UseTrace(ctx context.Context, caller events.Caller, key, trace
 	if err := permit(caller, reporters()...); err != nil {
 		return Written{}, err
 	}
-	if err := first(idempotencyKey(key), r.validate()); err != nil {
+	if err := first(events.CheckIdempotencyKey(key), r.validate()); err != nil {
 		return Written{}, err
 	}
 	type request struct {
@@ -93,7 +93,7 @@ func (g *Gateway) JudgeTrace(ctx context.Context, caller events.Caller, key, tra
 	if err := permit(caller, reporters()...); err != nil {
 		return Written{}, err
 	}
-	if err := first(idempotencyKey(key), r.validate()); err != nil {
+	if err := first(events.CheckIdempotencyKey(key), r.validate()); err != nil {
 		return Written{}, err
 	}
 	type request struct {

@@ -170,7 +170,7 @@ func TestCaptureAtTheLimits(t *testing.T) {
 		Source: events.Source{Kind: name, Ref: name}, ChannelTrust: "agent", Sensitivity: "secret", Category: name,
 		Entities: entries(producers.MaxEntries), Metadata: map[string]jsontext.Value{"k": jsontext.Value(`{"a":[1,null,"\ufffd"]}`)},
 	}
-	c, err := f.Capture(t.Context(), user("acme"), strings.Repeat("k", producers.MaxKey), r)
+	c, err := f.Capture(t.Context(), user("acme"), strings.Repeat("k", events.MaxIdempotencyKey), r)
 	if err != nil || c.Status != producers.StatusCaptured {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -260,7 +260,7 @@ func TestOtherRules(t *testing.T) {
 		want rule
 	}{
 		"long key": {
-			errorOf(f.Capture(ctx, who, strings.Repeat("k", producers.MaxKey+1), episode("a", "b"))),
+			errorOf(f.Capture(ctx, who, strings.Repeat("k", events.MaxIdempotencyKey+1), episode("a", "b"))),
 			rule{events.TooLarge, "too_large", "idempotency_key"},
 		},
 		"unprintable key": {errorOf(f.Capture(ctx, who, "a\tb", episode("a", "b"))), rule{events.Malformed, "not_printable", "idempotency_key"}},

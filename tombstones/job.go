@@ -56,8 +56,8 @@ func (e *Eraser) begin(ctx context.Context, caller events.Caller, key, command s
 	if !caller.Has(events.RoleAgent, events.RoleAdmin) {
 		return nil, events.ErrForbidden
 	}
-	if err := checkKey(key); err != nil {
-		return nil, err
+	if err := events.CheckIdempotencyKey(key); err != nil {
+		return nil, err //nolint:wrapcheck // It is an input error, as every check returns it.
 	}
 	tenant, err := e.keys.Tenant(ctx, caller.Tenant, false)
 	if errors.Is(err, seal.ErrUnknownTenant) {

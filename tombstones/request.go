@@ -229,13 +229,6 @@ func checkName(field, value string) error {
 	return nil
 }
 
-func checkKey(key string) error {
-	if len(key) > maxName || strings.ContainsFunc(key, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
-		return malformed("idempotency_key", "bad_key", "must have at most 256 printable characters")
-	}
-	return nil
-}
-
 func wildcard(field string) error {
 	return malformed(field, "wildcard", "must name what is meant: there is no wildcard")
 }

@@ -528,9 +528,18 @@ func TestForgetInputErrors(t *testing.T) {
 			t.Errorf("subject %s: %v", what, err)
 		}
 	}
-	_, err := n.ForgetRecord(t.Context(), user("acme"), "a\x00", events.KindEpisode, newID())
-	if in, ok := errors.AsType[*events.InputError](err); !ok || in.Code != "bad_key" {
-		t.Errorf("key: %v", err)
+	// The rules of a key are those of every other command.
+	for code, key := range map[string]string{
+		"not_printable": "a\x00", "not_utf8": "a\xff", "too_large": strings.Repeat("k", events.MaxIdempotencyKey+1),
+	} {
+		_, err := n.ForgetRecord(t.Context(), user("acme"), key, events.KindEpisode, newID())
+		if in, ok := errors.AsType[*events.InputError](err); !ok || in.Code != code || in.Field != "idempotency_key" {
+			t.Errorf("key %s: %v", code, err)
+		}
+	}
+	longest := strings.Repeat("\u20ac", events.MaxIdempotencyKey)
+	if _, err := n.ForgetRecord(t.Context(), user("acme"), longest, events.KindEpisode, newID()); !errors.Is(err, events.ErrNotFound) {
+		t.Errorf("the longest key: %v", err)
 	}
 	// The decoder's error says which member; the doors make a problem of it.
 	if err := json.Unmarshal([]byte(`{"session":"a","unknown":"`+canary+`"}`), new(tombstones.Filter)); !errors.Is(err, json.ErrUnknownName) || strings.Contains(err.Error(), canary) {
