@@ -221,21 +221,30 @@ func (b *bench) capture(ctx context.Context) error {
 
 // facts measures the read of one current fact among many.
 func (b *bench) facts(ctx context.Context) error {
-	source, err := b.n.Gateway().Capture(ctx, b.caller, "", b.episode("fact-0"))
-	if err != nil {
-		return fmt.Errorf("capture: %w", err)
+	const perSubject = 10
+	subject := func(i int) string { return "fact-" + strconv.Itoa(i/perSubject) }
+	predicate := func(i int) string { return "p" + strconv.Itoa(i%perSubject) }
+	// A fact needs a source about its own subject, or it is rejected.
+	sources := make([]string, 0, b.o.Facts/perSubject+1)
+	for i := 0; i < b.o.Facts; i += perSubject {
+		source, err := b.n.Gateway().Capture(ctx, b.caller, "", b.episode(subject(i)))
+		if err != nil {
+			return fmt.Errorf("capture: %w", err)
+		}
+		sources = append(sources, source.ID)
 	}
-	subject := func(i int) string { return "fact-" + strconv.Itoa(i/10) }
-	predicate := func(i int) string { return "p" + strconv.Itoa(i%10) }
 	observed := time.Now().Add(-time.Hour)
 	start := time.Now()
 	for i := range b.o.Facts {
-		_, err := b.n.Gateway().Propose(ctx, b.caller, "", producers.ProposeRequest{
+		got, err := b.n.Gateway().Propose(ctx, b.caller, "", producers.ProposeRequest{
 			Subject: subject(i), Predicate: predicate(i), Value: jsontext.Value(strconv.Quote(b.w.sentence(3))), Category: "general",
-			Confidence: 1, ObservedAt: new(events.At(observed)), SourceEpisodes: []string{source.ID},
+			Confidence: 1, ObservedAt: new(events.At(observed)), SourceEpisodes: []string{sources[i/perSubject]},
 		})
 		if err != nil {
 			return fmt.Errorf("propose: %w", err)
+		}
+		if got.FactID == "" {
+			return fmt.Errorf("propose: fact %d was not promoted", i)
 		}
 		b.o.Progress("propose", i+1, b.o.Facts)
 	}
@@ -249,9 +258,12 @@ func (b *bench) facts(ctx context.Context) error {
 	}
 	d, err := timed(b.o.Calls, func(i int) error {
 		i = i * 7919 % b.o.Facts
-		_, err := service.Facts(ctx, b.caller, query.FactsRequest{Subject: subject(i), Predicate: predicate(i)})
+		got, err := service.Facts(ctx, b.caller, query.FactsRequest{Subject: subject(i), Predicate: predicate(i)})
 		if err != nil {
 			return fmt.Errorf("facts: %w", err)
+		}
+		if len(got.Facts) != 1 {
+			return fmt.Errorf("facts: %d are current in slot %d", len(got.Facts), i)
 		}
 		return nil
 	})
