@@ -207,12 +207,19 @@ func (g *Gateway) forgotten(ctx context.Context, w *work) error {
 }
 
 // commandRow makes sure of a key for a command that has no record of its own,
-// by a row under the scope of the record it is about. It returns the command's
-// id. Without a key there is nothing to make sure of.
+// by a row under the scope of the record it is about. Without a key there is
+// nothing to make sure of. A class key that has to be made for the row was
+// destroyed after it had opened that record, and is destroyed again.
 func (g *Gateway) commandRow(ctx context.Context, w *work, scope seal.Scope) error {
 	if w.cmd.key == "" {
 		return nil
 	}
 	w.locate = func(string) (events.Kind, string) { return kindCommand, w.id }
-	return g.createKey(ctx, w, scope)
+	if err := g.createKey(ctx, w, scope); err != nil || !w.rec.First() {
+		return err
+	}
+	if err := g.keys.DestroyClass(ctx, scope); err != nil {
+		return fmt.Errorf("abandon command: %w", err)
+	}
+	return g.forgotten(ctx, w)
 }

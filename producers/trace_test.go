@@ -142,3 +142,44 @@ func TestRepeatedJudgementStaysInItsPlace(t *testing.T) {
 		t.Errorf("and again: %v", err)
 	}
 }
+
+// A report whose subject is forgotten while it is made gives the subject no new
+// key.
+func TestReportAroundAForget(t *testing.T) {
+	t.Parallel()
+	for name, forget := range map[string]bool{"forgotten in between": true, "left alone": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := inMemory(t)
+			log := &faultyLog{Log: s.log, kind: events.KindTrace}
+			f := s.openOn(t, log, s.rows)
+			e := f.capture("maria", "hello")
+			sid := subjectOf(f, e)
+			trace, _, err := f.RecordRecall(t.Context(), user("acme"), producers.Recall{Subject: sid, Query: "who?"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			log.after = func() error {
+				if forget {
+					s.open(t).forgetSubject("maria")
+					f.keys.Evict(f.tenant().Token(), sid)
+				}
+				return nil
+			}
+			_, err = f.UseTrace(t.Context(), user("acme"), "key", trace, producers.UseRequest{MemoryIDs: []string{e}})
+			if errors.Is(err, events.ErrForgotten) != forget || !forget && err != nil {
+				t.Errorf("report: %v", err)
+			}
+			left := 0
+			for _, err := range s.rows.List(t.Context(), "k2."+f.tenant().Token()+"."+sid) {
+				left++
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if (left == 0) != forget {
+				t.Errorf("%d class keys are left", left)
+			}
+		})
+	}
+}

@@ -57,7 +57,7 @@ func (e *Eraser) begin(ctx context.Context, caller events.Caller, key, command s
 		return nil, events.ErrForbidden
 	}
 	if err := events.CheckIdempotencyKey(key); err != nil {
-		return nil, err //nolint:wrapcheck // It is an input error, as every check returns it.
+		return nil, err
 	}
 	tenant, err := e.keys.Tenant(ctx, caller.Tenant, false)
 	if errors.Is(err, seal.ErrUnknownTenant) {
