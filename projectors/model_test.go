@@ -276,6 +276,15 @@ func checkFactLists(t fataler, s *Snapshot, k fold.Key, facts []*fold.Fact) {
 		}
 	}
 	known = known[:min(len(known), 6)]
+	for _, kn := range known {
+		for _, f := range facts {
+			want, wantFound := revisionKnown(f, kn)
+			got, found, err := s.FactRevision(k.Tenant, f.Fact, kn)
+			if err != nil || found != wantFound || found && (got.Status != want.Status || !equalIntervals(got.Valid, want.Valid)) {
+				t.Fatalf("revision known at %v: %v %+v, want %v %+v: %v", kn, found, got, wantFound, want, err)
+			}
+		}
+	}
 	for _, at := range times {
 		for _, kn := range known {
 			for _, mode := range []string{"now", "as of", "history"} {

@@ -2,6 +2,7 @@ package projectors
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -240,10 +241,7 @@ func (q *factQuery) current() (rows []FactAt, next string, err error) {
 
 // offer takes a fact as it is known now if it passes.
 func (q *factQuery) offer(slot string, stored *storedFact) {
-	q.take(slot, &stored.fact, Revision{
-		Fact: stored.fact.Fact, Valid: stored.fact.Valid, Status: stored.fact.Status,
-		RecordedFrom: stored.since, Position: stored.revision,
-	})
+	q.take(slot, &stored.fact, openRevision(stored))
 }
 
 // take takes a fact as a revision shows it if it passes.
@@ -311,6 +309,37 @@ func (q *factQuery) all() (rows []FactAt, next string, err error) {
 		return true, err
 	})
 	return q.rows, next, err
+}
+
+// FactRevision returns the revision of a fact that was known at a time, the last one if known is nil. found is false if there
+// was none yet, or if the fact is deleted, masked or not there.
+func (s *Snapshot) FactRevision(tenant, id string, known *time.Time) (r Revision, found bool, err error) {
+	place, err := s.factPlace(tenant, id)
+	if errors.Is(err, events.ErrNotFound) || err == nil && place.dead {
+		return Revision{}, false, nil
+	}
+	if err != nil {
+		return Revision{}, false, err
+	}
+	if gone, err := has(s.facts, subjectTombKey(tenant, place.sid)); gone || err != nil {
+		return Revision{}, false, err
+	}
+	stored, err := s.storedFact(tenant, place.sid, place.slot, place.order)
+	if err != nil || stored.masked {
+		return Revision{}, false, err
+	}
+	if known != nil {
+		return s.revisionAt(tenant, place.sid, place.slot, place.order, *known)
+	}
+	return openRevision(&stored), true, nil
+}
+
+// openRevision is the last revision of a fact, which the fact's own row holds.
+func openRevision(stored *storedFact) Revision {
+	return Revision{
+		Fact: stored.fact.Fact, Valid: stored.fact.Valid, Status: stored.fact.Status,
+		RecordedFrom: stored.since, Position: stored.revision,
+	}
 }
 
 // revisionAt returns the revision of a fact that was known at a time.

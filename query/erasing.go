@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/projectors"
@@ -124,11 +125,7 @@ func (s *erasingSnapshot) Match(ctx context.Context, tenant string, m tombstones
 	for _, k := range m.Kinds {
 		f.Kinds = append(f.Kinds, indexKind(k))
 	}
-	_, total, err := s.snap.MemoryIDs(tenant, f, 0)
-	if err != nil {
-		return nil, fmt.Errorf("count matches: %w", err)
-	}
-	ids, _, err := s.snap.MemoryIDs(tenant, f, total)
+	ids, _, err := s.snap.MemoryIDs(tenant, f, math.MaxInt)
 	if err != nil {
 		return nil, fmt.Errorf("list matches: %w", err)
 	}

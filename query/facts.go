@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -85,9 +84,12 @@ func (s *Service) Fact(ctx context.Context, caller events.Caller, req RecordRequ
 	if err != nil {
 		return FactAnswer{}, err
 	}
-	rev, err := r.lastRevision(&row)
+	rev, found, err := r.snap.FactRevision(r.token, row.Fact, nil)
 	if err != nil {
-		return FactAnswer{}, err
+		return FactAnswer{}, fmt.Errorf("read revision: %w", err)
+	}
+	if !found {
+		return FactAnswer{}, events.ErrForgotten
 	}
 	facts, err := s.facts(ctx, []projectors.FactAt{{FactRow: row, Revision: rev}}, r.now)
 	if err != nil {
@@ -157,23 +159,6 @@ func (r *reading) fact(id string) (projectors.FactRow, error) {
 		return projectors.FactRow{}, events.ErrForgotten
 	}
 	return row, nil
-}
-
-// lastRevision is what is known of a fact now. A candidate has none: then it is
-// known as it is since it was last touched.
-func (r *reading) lastRevision(row *projectors.FactRow) (projectors.Revision, error) {
-	revisions, err := r.snap.SlotRevisions(r.token, row.Slot)
-	if err != nil {
-		return projectors.Revision{}, fmt.Errorf("read revisions: %w", err)
-	}
-	for _, rev := range slices.Backward(revisions) {
-		if rev.Fact == row.Fact {
-			return rev, nil
-		}
-	}
-	return projectors.Revision{
-		Fact: row.Fact, Valid: row.Valid, Status: row.Status, RecordedFrom: row.ChangedTime, Position: row.ChangedAt,
-	}, nil
 }
 
 // facts opens rows and turns them into answers; what has no key is left out.

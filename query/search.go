@@ -266,16 +266,11 @@ func (q *search) heldTrue(row *projectors.FactRow) (bool, error) {
 	if q.known == nil {
 		return row.TrueAt(q.at), nil
 	}
-	revisions, err := q.snap.SlotRevisions(q.token, row.Slot)
+	rev, found, err := q.snap.FactRevision(q.token, row.Fact, q.known)
 	if err != nil {
-		return false, fmt.Errorf("read revisions: %w", err)
+		return false, fmt.Errorf("read revision: %w", err)
 	}
-	for _, rev := range revisions {
-		if rev.Fact == row.Fact && knownAt(rev, *q.known) {
-			return contains(rev.Valid, q.at), nil
-		}
-	}
-	return false, nil
+	return found && contains(rev.Valid, q.at), nil
 }
 
 // gone reports whether the subject was forgotten.
@@ -290,11 +285,6 @@ func (q *search) gone(sid string) bool {
 
 func expired(f *events.SlotFact, now time.Time) bool {
 	return !f.ExpiresAt.IsZero() && !f.ExpiresAt.After(now)
-}
-
-// knownAt reports whether the revision was the state of knowledge at t.
-func knownAt(rev projectors.Revision, t time.Time) bool {
-	return !rev.RecordedFrom.After(t) && (rev.RecordedTo.IsZero() || t.Before(rev.RecordedTo))
 }
 
 func contains(valid []events.Interval, t time.Time) bool {
