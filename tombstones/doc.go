@@ -21,12 +21,13 @@
 //   - With [LevelShredded], nothing opens the sealed bytes any more, wherever
 //     copies of them are.
 //   - A tombstone names ids and an erasure, and holds nothing of the record.
-//   - Forgetting what was forgotten gives the first answer again. What is not
-//     there and what is another tenant's are one error, and have no effect.
+//   - Forgetting a record that was forgotten gives the first answer again, and
+//     so does any call under its key. What is not there and what is another
+//     tenant's are one error, and have no effect.
 //   - A filter forgets every record that matched when the call began, however
 //     many; or none, if there are more than the caller's maximum.
-//   - A saga that was cut off by a crash is finished by the same call again, or
-//     by [Eraser.Run] at the next start.
+//   - A saga that failed or was cut off is finished by the same call again, or
+//     by [Eraser.Run] at the next start; by nothing else.
 //
 // # Not guaranteed
 //

@@ -178,6 +178,11 @@ func (n *Node) openKeys(ctx context.Context, o Options, streams *natslog.Streams
 	if err != nil {
 		return err
 	}
+	state, err := n.log.State(ctx)
+	if err != nil {
+		return fmt.Errorf("read state of the log: %w", err)
+	}
+	fresh = fresh && state.Last == 0 // a log whose key rows are lost is no fresh start
 	root, err := seal.OpenFileRoot(filepath.Join(o.Data, rootFile), seal.FileRootOptions{Create: fresh})
 	if errors.Is(err, seal.ErrRootMissing) {
 		return fmt.Errorf("root key is missing beside an existing log; put %s back, nothing can be opened without it: %w",
