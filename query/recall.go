@@ -125,29 +125,20 @@ func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w 
 	}
 }
 
-// ranked scores what is eligible and relevant among the first candidates.
+// ranked scores what is relevant among the first candidates, by what the index
+// knows of them. Their rows are read only of those that come to be shown.
 func (s *Service) ranked(ctx context.Context, q *search, w Weights, depth int) ([]ranked, bool, error) {
 	found, complete, err := q.candidates(ctx, depth)
 	if err != nil {
 		return nil, false, err
 	}
-	eligible := found[:0]
-	for _, c := range found {
-		ok, err := q.eligible(&c)
-		if err != nil {
-			return nil, false, err
-		}
-		if ok {
-			eligible = append(eligible, c)
-		}
-	}
-	scale, err := s.scale(ctx, q, eligible)
+	scale, err := s.scale(ctx, q, found)
 	if err != nil {
 		return nil, false, err
 	}
 	horizons := s.horizonTokens(q.reading)
-	list := make([]ranked, 0, len(eligible))
-	for _, c := range eligible {
+	list := make([]ranked, 0, len(found))
+	for _, c := range found {
 		components := c.components(q, scale, horizons)
 		if components.Relevance = scale.fuse(c.signals); components.Relevance < relevanceFloor {
 			continue
@@ -158,7 +149,8 @@ func (s *Service) ranked(ctx context.Context, q *search, w Weights, depth int) (
 	return list, complete, nil
 }
 
-// scale opens the text with the best BM25 score to see what that score is worth.
+// scale opens the eligible text with the best BM25 score to see what that score
+// is worth.
 func (s *Service) scale(ctx context.Context, q *search, list []candidate) (scale, error) {
 	out := scale{dense: len(q.queries[0].Vector) > 0}
 	byWords := make([]*candidate, 0, len(list))
@@ -171,6 +163,13 @@ func (s *Service) scale(ctx context.Context, q *search, list []candidate) (scale
 		return cmp.Or(cmp.Compare(b.lexical, a.lexical), cmp.Compare(b.Position, a.Position), cmp.Compare(a.ID, b.ID))
 	})
 	for _, c := range byWords {
+		ok, err := q.eligible(c)
+		if err != nil {
+			return scale{}, err
+		}
+		if !ok {
+			continue
+		}
 		opened, err := s.openAll(ctx, []seal.Item{c.item()})
 		if err != nil {
 			return scale{}, err
@@ -188,9 +187,12 @@ func (s *Service) scale(ctx context.Context, q *search, list []candidate) (scale
 	return out, nil
 }
 
-// components are those that follow from the row.
+// components are those that do not follow from the scale.
 func (c *candidate) components(q *search, scale scale, horizons horizons) Components {
-	var out Components
+	out := Components{
+		Freshness:   Freshness(q.at, c.observed, horizons.of(c.category)),
+		Reliability: Reliability(c.trust),
+	}
 	if c.isDense {
 		v := clamp(c.dense)
 		out.Dense = &v
@@ -199,23 +201,24 @@ func (c *candidate) components(q *search, scale scale, horizons horizons) Compon
 		v := scale.lexical(c.lexical)
 		out.Lexical = &v
 	}
-	if c.episode != nil {
-		out.Freshness = Freshness(q.at, c.episode.OccurredAt, horizons.of(c.episode.Class))
-		out.Reliability = Reliability(c.episode.Trust)
-		return out
-	}
-	out.Freshness = Freshness(q.at, c.fact.ObservedAt, horizons.of(c.fact.Category))
-	out.Reliability = Reliability(c.fact.Trust)
 	return out
 }
 
-// results opens the best candidates, in order, until there are k.
+// results opens the best eligible candidates, in order, until there are k.
 func (s *Service) results(ctx context.Context, q *search, list []ranked, k int, req *RecallRequest) ([]Result, error) {
 	results := make([]Result, 0, k)
 	for len(list) > 0 && len(results) < k {
-		n := min(k-len(results), len(list))
-		chunk := list[:n]
-		list = list[n:]
+		chunk := make([]ranked, 0, k-len(results))
+		for len(list) > 0 && len(chunk) < cap(chunk) {
+			ok, err := q.eligible(&list[0].candidate)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				chunk = append(chunk, list[0])
+			}
+			list = list[1:]
+		}
 		if req.Consistency == Strong {
 			var err error
 			if chunk, err = s.confirm(ctx, q, chunk); err != nil {

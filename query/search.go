@@ -21,14 +21,18 @@ const (
 	maxDepth   = 8 * 1024
 )
 
-// candidate is an eligible memory with its row: exactly one of episode and fact
-// is set.
+// candidate is a memory that the index found. Once it was seen to be eligible it
+// has its row: exactly one of episode and fact is set.
 type candidate struct {
 	signals
 
 	Kind     index.Kind
 	ID       string
 	Position uint64
+	// trust, observed and category are as the index has them, for ranking.
+	trust    events.Trust
+	observed time.Time
+	category string
 	episode  *projectors.EpisodeRow
 	fact     *projectors.FactRow
 }
@@ -183,7 +187,10 @@ func (q *search) candidates(ctx context.Context, depth int) (list []candidate, c
 		if !ok {
 			i = len(list)
 			at[h.ID] = i
-			list = append(list, candidate{Kind: h.Kind, ID: h.ID, Position: h.Seq})
+			list = append(list, candidate{
+				Kind: h.Kind, ID: h.ID, Position: h.Seq, trust: events.Trust(h.Trust),
+				observed: time.UnixMicro(h.ObservedUS).UTC(), category: h.Category,
+			})
 		}
 		set(&list[i].signals)
 	}
@@ -233,7 +240,7 @@ func (q *search) eligibleEpisode(c *candidate) (bool, error) {
 		q.gone(row.Subject):
 		return false, nil
 	}
-	c.episode, c.Position = &row, row.Position
+	c.episode = &row
 	return true, nil
 }
 
@@ -256,7 +263,7 @@ func (q *search) eligibleFact(c *candidate) (bool, error) {
 	if err != nil || !held {
 		return false, err
 	}
-	c.fact, c.Position = &row, row.ProposedAt
+	c.fact = &row
 	return true, nil
 }
 

@@ -231,7 +231,10 @@ func (o *Oracle) Candidates(ctx context.Context, q index.Query) (index.Candidate
 }
 
 func hit(m *memory, score float64) index.Hit {
-	return index.Hit{ID: m.doc.ID, Subject: m.doc.Subject, Kind: m.doc.Kind, Seq: m.doc.Seq, Score: score}
+	return index.Hit{
+		ID: m.doc.ID, Subject: m.doc.Subject, Kind: m.doc.Kind, Seq: m.doc.Seq, Trust: m.doc.Trust,
+		ObservedUS: m.doc.ObservedUS, Category: m.doc.Category, Score: score,
+	}
 }
 
 func compareHits(a, b index.Hit) int {

@@ -119,8 +119,11 @@ func (ix *Index) hits(
 		r := rowReader{b: b[place][offTokens:]}
 		hit := index.Hit{
 			ID: string(r.token()), Subject: loc.subject, Kind: index.Kind(b[place][offKind]),
-			Seq: s.scope.docs[c.doc].seq, Score: c.score,
+			Seq: s.scope.docs[c.doc].seq, Trust: b[place][offTrust], ObservedUS: rowInt(b[place], offObserved),
+			Score: c.score,
 		}
+		_ = r.token() // the session
+		hit.Category = string(r.token())
 		var err error
 		if hit.Other, hit.InBoth, err = other(c.doc); err != nil {
 			return nil, err
