@@ -61,6 +61,9 @@ func (e *engine) parkBehind(ctx context.Context, it *item) error {
 	}
 	if len(tombs.rec.Events) > 0 {
 		if err := e.try(ctx, &tombs); err != nil {
+			if p := (*parkError)(nil); errors.As(err, &p) {
+				return e.park(it, p.cause)
+			}
 			return err
 		}
 	}

@@ -180,3 +180,41 @@ func TestVectorOfParkedEpisode(t *testing.T) {
 		}
 	})
 }
+
+// TestForeignTombstoneBehindParked holds that a tombstone that cannot be folded parks too where it would go before what is
+// parked, and ends nothing.
+func TestForeignTombstoneBehindParked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	src := w.capture(t, "acme", "anna", "source")
+	kept := w.proposal(t, "acme", "anna", "city", "Berlin", day(1), src)
+	w.promote(t, "acme", "city", kept, since(day(1)))
+	bad := w.proposal(t, "acme", "anna", "city", "Rome", day(5), src)
+	badAt := w.promote(t, "acme", "city", bad, since(day(5)))
+	w.append(t, "acme", events.KindFact, w.slot(t, "acme", kept.Subject, "city"),
+		events.FactForgotten{Fact: kept.Fact, Subject: w.sid(t, "acme", "ben"), Erasure: "erasure-1"})
+	after := w.capture(t, "acme", "anna", "after")
+	cfg := w.config(vfs.NewMem())
+	cfg.Log = damagedLog{Follower: w.log, damage: func(m *events.Message) {
+		if m.Position == badAt {
+			m.Data = nil
+		}
+	}}
+	v := start(t, cfg)
+	defer v.close(t)
+	v.waitFor(t, w.head)
+	for _, name := range []string{Facts, Memories} {
+		if st := statusOf(t, v.Views, name); st.Parked != 2 {
+			t.Errorf("%s: parked %d", name, st.Parked)
+		}
+	}
+	with(t, v.Views, func(s *Snapshot) {
+		tenant := w.tenant(t, "acme").Token()
+		if row, err := s.Fact(tenant, kept.Fact); err != nil || row.Status != events.StatusActive {
+			t.Errorf("ended by a tombstone of another subject: %v %v", row.Status, err)
+		}
+		if _, err := s.Episode(tenant, after.id); err != nil {
+			t.Errorf("what came after: %v", err)
+		}
+	})
+}
