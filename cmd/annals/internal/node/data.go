@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -21,8 +22,13 @@ var ErrLocked = errors.New("data directory is in use by another process")
 // ErrNotServing says that no server announced an address.
 var ErrNotServing = errors.New("that process is not a server")
 
+// ErrOtherLog says that the directory belongs to a log at another place. To go
+// on would be to write a second history beside the first.
+var ErrOtherLog = errors.New("data directory belongs to another log")
+
 const (
 	lockFile   = "LOCK"
+	placeFile  = "log.place"
 	rootFile   = "root.key"
 	authFile   = "auth.key"
 	localFile  = "local.token"
@@ -77,6 +83,52 @@ func ReadLocalToken(data string) (string, error) {
 	return auth.LocalToken(secret), nil
 }
 
+// The places of a log.
+const (
+	placeInside   = "in this directory"
+	placeExternal = "on an external NATS server"
+)
+
+func placeOf(natsURL string) string {
+	if natsURL == "" {
+		return placeInside
+	}
+	return placeExternal
+}
+
+// checkPlace refuses a log at another place than the one that the directory
+// has been used with.
+func checkPlace(data, place string) error {
+	b, err := os.ReadFile(filepath.Join(data, placeFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the log's place: %w", err)
+	}
+	if was := strings.TrimSpace(string(b)); was != place {
+		return fmt.Errorf("%w, %s: start it with the same --nats as before", ErrOtherLog, was)
+	}
+	return nil
+}
+
+// keepPlace notes where the directory's log is.
+func keepPlace(data, place string) error {
+	return replaceFile(filepath.Join(data, placeFile), []byte(place+"\n"))
+}
+
+// replaceFile writes a file of mode 0600 that is there in full or not at all.
+func replaceFile(path string, b []byte) error {
+	tmp := path + ".tmp"
+	if err := os.WriteFile(tmp, b, 0o600); err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	return nil
+}
+
 type announcement struct {
 	Addr string `json:"addr"`
 	PID  int    `json:"pid"`
@@ -88,12 +140,8 @@ func announce(data, addr string) error {
 	if err != nil {
 		return fmt.Errorf("encode address: %w", err)
 	}
-	tmp := filepath.Join(data, serverFile+".tmp")
-	if err := os.WriteFile(tmp, b, 0o600); err != nil {
-		return fmt.Errorf("write address: %w", err)
-	}
-	if err := os.Rename(tmp, filepath.Join(data, serverFile)); err != nil {
-		return fmt.Errorf("write address: %w", err)
+	if err := replaceFile(filepath.Join(data, serverFile), b); err != nil {
+		return fmt.Errorf("announce address: %w", err)
 	}
 	return nil
 }

@@ -137,7 +137,11 @@ func openModel(ctx context.Context, o Options) (embed.Embedder, error) {
 
 // openLog starts or reaches the log.
 func (n *Node) openLog(ctx context.Context, o Options) (*natslog.Streams, error) {
-	var err error
+	place := placeOf(o.NATS)
+	err := checkPlace(n.data, place)
+	if err != nil {
+		return nil, err
+	}
 	if o.NATS != "" {
 		n.conn, err = natslog.Connect(ctx, o.NATS, natslog.ConnectOptions{Logger: o.Logger})
 		if err != nil {
@@ -165,6 +169,9 @@ func (n *Node) openLog(ctx context.Context, o Options) (*natslog.Streams, error)
 	streams, err := natslog.Open(ctx, n.conn, natslog.Config{Replicas: max(1, o.Replicas), CreateStreams: true})
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	if err := keepPlace(n.data, place); err != nil {
+		return nil, fmt.Errorf("note the log's place: %w", err)
 	}
 	n.log = streams.Log()
 	return streams, nil

@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/annals-memory/annals/cmd/annals/internal/node"
+	"github.com/annals-memory/annals/events/natslog"
 )
 
 // TestNoReadBeforeTheViewsHaveCaughtUp holds that a server which starts on views that are behind the log refuses reads
@@ -113,6 +115,41 @@ func TestWaitingEndsWithTheNode(t *testing.T) {
 	for name, wait := range map[string]func(context.Context) error{"settle": f.Settle, "catch up": f.CatchUp} {
 		if err := wait(ctx); err == nil || ctx.Err() != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOneDirectoryOneLog holds that a directory which was used with an external log is not opened with one inside, nor the
+// other way round: what was written there would be in a history that nobody looks for.
+func TestOneDirectoryOneLog(t *testing.T) {
+	t.Parallel()
+	server, err := natslog.StartServer(t.Context(), natslog.Options{
+		Dir: t.TempDir(), Durability: natslog.DurabilityProcess, Listen: "127.0.0.1:0",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for first, second := range map[string]string{server.URL(): "", "": server.URL()} {
+		dir := t.TempDir()
+		for _, use := range []struct {
+			nats string
+			want error
+		}{{first, nil}, {second, node.ErrOtherLog}, {first, nil}} {
+			n, err := node.Open(t.Context(), node.Options{Data: dir, Durability: "process", NATS: use.nats})
+			if !errors.Is(err, use.want) {
+				t.Fatalf("first with %q, then with %q: %v", first, use.nats, err)
+			}
+			if err != nil {
+				continue
+			}
+			if err := n.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
