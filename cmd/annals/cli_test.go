@@ -76,6 +76,38 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// A forget of a subject with a maximum is one of the subject, questions about
+// it included, or of nothing.
+func TestForgetSubjectWithMax(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	s := serve(t, data)
+	defer s.stop()
+	run := func(want int, args ...string) string {
+		t.Helper()
+		out, errs, code := annals(t, append(args, "--data", data)...)
+		if code != want {
+			t.Fatalf("annals %q: exit %d, want %d: %s%s", args, code, want, out, errs)
+		}
+		return out
+	}
+	run(exitDone, "capture", "maria", "She moved to Porto.")
+	run(exitDone, "capture", "maria", "She likes figs.")
+	run(exitFailed, "forget", "--subject", "maria", "--max", "1")
+	if out := run(exitDone, "forget", "--subject", "maria", "--dry-run"); !strings.HasPrefix(out, "2 would") {
+		t.Errorf("a forget that was refused forgot: %s", out)
+	}
+	run(exitDone, "forget", "--subject", "maria", "--max", "2")
+	if out := run(exitDone, "forget", "--subject", "maria", "--dry-run"); !strings.HasPrefix(out, "0 would") {
+		t.Errorf("after the forget: %s", out)
+	}
+	for _, k := range []forgetCmd{{Subject: "maria"}, {Subject: "maria", Max: 5}} {
+		if path, _, err := k.request(); err != nil || path != "/v1/subjects/maria/forget" {
+			t.Errorf("%+v goes to %s: %v", k, path, err)
+		}
+	}
+}
+
 // An import that is repeated adds nothing, reports what it refuses line by
 // line, and goes on behind it.
 func TestImport(t *testing.T) {

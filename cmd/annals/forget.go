@@ -37,6 +37,9 @@ func (k forgetCmd) Run(ctx context.Context, c *cli, t terminal) error {
 		return err
 	}
 	return c.with(ctx, t, func(s *session) error {
+		if err := k.checkMax(ctx, s); err != nil {
+			return err
+		}
 		var out erasure
 		if err := s.Do(ctx, client.Call{Method: http.MethodPost, Path: path, Key: k.Key, Body: body, Out: &out}); err != nil {
 			return fmt.Errorf("forget: %w", err)
@@ -51,6 +54,19 @@ func (k forgetCmd) Run(ctx context.Context, c *cli, t terminal) error {
 	})
 }
 
+// checkMax counts first when a whole subject is to be forgotten: a forget of
+// its records would leave the subject, and the questions about it.
+func (k forgetCmd) checkMax(ctx context.Context, s *session) error {
+	if k.Subject == "" || k.Max == 0 || k.DryRun {
+		return nil
+	}
+	body := map[string]any{"filter": map[string]any{"subject": k.Subject}, "max": k.Max, "dry_run": true}
+	if err := s.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/forget", Body: body}); err != nil {
+		return fmt.Errorf("forget: %w", err)
+	}
+	return nil
+}
+
 func (k forgetCmd) request() (path string, body map[string]any, err error) {
 	given := 0
 	for _, is := range []bool{len(k.IDs) > 0, k.Subject != "", k.Filter != ""} {
@@ -62,7 +78,7 @@ func (k forgetCmd) request() (path string, body map[string]any, err error) {
 		return "", nil, fmt.Errorf("%w: give ids, --subject or --filter, one of them", errMisuse)
 	}
 	body = map[string]any{"reason": k.Reason}
-	if k.Subject != "" && !k.DryRun && k.Max == 0 {
+	if k.Subject != "" && !k.DryRun {
 		return "/v1/subjects/" + url.PathEscape(k.Subject) + "/forget", body, nil
 	}
 	switch {
