@@ -99,7 +99,7 @@ func placeOf(natsURL string) string {
 // checkPlace refuses a log at another place than the one that the directory
 // has been used with.
 func checkPlace(data, place string) error {
-	b, err := os.ReadFile(filepath.Join(data, placeFile))
+	b, err := os.ReadFile(filepath.Join(data, placeFile)) //nolint:gosec // The path is the operator's data directory.
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
