@@ -18,7 +18,8 @@ type Commit struct {
 	Time time.Time
 	// Principal is the token of who acted.
 	Principal string
-	// TraceParent is the W3C trace context of the command, "" if none.
+	// TraceParent is the W3C trace context of the command, in the form of its
+	// version 00, "" if none.
 	TraceParent string
 	Events      []Event
 }
@@ -33,12 +34,34 @@ func (c Commit) Valid() error {
 		return fmt.Errorf("%w: commit id", ErrInvalid)
 	case c.Principal != "" && !ValidToken(c.Principal):
 		return fmt.Errorf("%w: principal", ErrInvalid)
+	case !ValidTraceParent(c.TraceParent):
+		return fmt.Errorf("%w: trace parent", ErrInvalid)
 	case c.Time.IsZero():
 		return fmt.Errorf("%w: no time", ErrInvalid)
 	case len(c.Events) == 0 || len(c.Events) > MaxEvents:
 		return fmt.Errorf("%w: %d events", ErrInvalid, len(c.Events))
 	}
 	return nil
+}
+
+// ValidTraceParent reports whether s is empty or has the form of a W3C
+// traceparent: two, 32, 16 and two lower-case hexadecimal digits with dashes
+// between them. Nothing else fits into it, a name least of all.
+func ValidTraceParent(s string) bool {
+	if s == "" {
+		return true
+	}
+	if len(s) != len("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01") {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		dash := i == 2 || i == 35 || i == 52
+		if dash != (c == '-') || !dash && (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
 }
 
 // Recorded is a commit with its place in the log.

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math"
 )
@@ -13,7 +14,8 @@ type Expect uint64
 const (
 	// ExpectNew expects an aggregate without commits.
 	ExpectNew Expect = 0
-	// ExpectAny expects nothing. It is for vectors and traces only.
+	// ExpectAny expects nothing. It is for vectors and traces only; anything
+	// else with it is ErrInvalid.
 	ExpectAny Expect = math.MaxUint64
 )
 
@@ -21,6 +23,16 @@ const (
 type Pending struct {
 	Commit Commit
 	Expect Expect
+}
+
+// Encode turns p into the message that holds its commit, as [Encode] does. It
+// is ErrInvalid to expect nothing of anything but vectors and traces: nobody
+// would notice what was written in between.
+func (p Pending) Encode() (Message, error) {
+	if k := p.Commit.Aggregate.Kind; p.Expect == ExpectAny && k != KindVector && k != KindTrace {
+		return Message{}, fmt.Errorf("%w: no expectation", ErrInvalid)
+	}
+	return Encode(p.Commit)
 }
 
 // MaxBatch is the largest number of commits appended in one batch.

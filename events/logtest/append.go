@@ -203,6 +203,55 @@ func testExpectAny(t *testing.T, log events.Log) {
 	}
 }
 
+func testExpectAnyKinds(t *testing.T, log events.Log) {
+	t.Helper()
+	other := Episode("acme", "e-1", 1)
+	if _, err := log.Append(t.Context(), other, events.ExpectAny); !errors.Is(err, events.ErrInvalid) {
+		t.Errorf("append: %v, want ErrInvalid", err)
+	}
+	batch := []events.Pending{
+		{Commit: Vector("acme", "v"), Expect: events.ExpectAny}, {Commit: other, Expect: events.ExpectAny},
+	}
+	if _, err := log.AppendBatch(t.Context(), batch); !errors.Is(err, events.ErrInvalid) {
+		t.Errorf("append batch: %v, want ErrInvalid", err)
+	}
+	if s := mustState(t, log); s.Messages != 0 {
+		t.Errorf("refused appends left %d messages", s.Messages)
+	}
+	mustAppend(t, log, other, events.ExpectNew)
+	trace := Vector("acme", "t")
+	trace.Aggregate.Kind = events.KindTrace
+	trace.Events = []events.Event{events.TraceUsed{Trace: "t", Memories: []string{"e-1"}}}
+	batch[1].Commit = trace
+	if acks, err := log.AppendBatch(t.Context(), batch); err != nil || len(acks) != len(batch) {
+		t.Errorf("vectors and traces in a batch: %d acks, %v", len(acks), err)
+	}
+	mustAppend(t, log, withID(trace, "again"), events.ExpectAny)
+}
+
+func testTraceParent(t *testing.T, log events.Log) {
+	t.Helper()
+	const good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for _, bad := range []string{
+		"a name", good[:54], good + "0", strings.ToUpper(good), good[:54] + "\n", strings.ReplaceAll(good, "-", "0"),
+		good[:54] + "-", good[:53] + "\r\n", strings.Repeat("x", len(good)),
+	} {
+		c := Episode("acme", "e-1", 1)
+		c.TraceParent = bad
+		if _, err := log.Append(t.Context(), c, events.ExpectNew); !errors.Is(err, events.ErrInvalid) {
+			t.Errorf("append with %q: %v, want ErrInvalid", bad, err)
+		}
+		if _, err := log.AppendBatch(t.Context(), []events.Pending{{Commit: c}}); !errors.Is(err, events.ErrInvalid) {
+			t.Errorf("append batch with %q: %v, want ErrInvalid", bad, err)
+		}
+	}
+	for i, ok := range []string{"", good} {
+		c := Episode("acme", fmt.Sprintf("good-%d", i), 1)
+		c.TraceParent = ok
+		mustAppend(t, log, c, events.ExpectNew)
+	}
+}
+
 func testBatch(t *testing.T, log events.Log) {
 	t.Helper()
 	before := mustAppend(t, log, Episode("acme", "e-0", 1), events.ExpectNew)

@@ -32,6 +32,8 @@ func contract() []clause {
 		{"a retry after later commits is a conflict", testRetryTooLate},
 		{"one id on two aggregates is two commits", testSharedID},
 		{"anything goes with ExpectAny", testExpectAny},
+		{"ExpectAny is for vectors and traces", testExpectAnyKinds},
+		{"a trace parent has its form", testTraceParent},
 		{"a batch is appended in order", testBatch},
 		{"a batch is all or nothing", testBatchConflict},
 		{"rival batches do not mix", testBatchRace},

@@ -13,7 +13,7 @@ func (l *Log) Append(ctx context.Context, c events.Commit, expect events.Expect)
 	if err := ctx.Err(); err != nil {
 		return events.Ack{}, unavailable("append commit", err)
 	}
-	m, err := encode(c)
+	m, err := encode(events.Pending{Commit: c, Expect: expect})
 	if err != nil {
 		return events.Ack{}, fmt.Errorf("append commit: %w", err)
 	}
@@ -46,7 +46,7 @@ func (l *Log) AppendBatch(ctx context.Context, batch []events.Pending) ([]events
 	messages := make([]events.Message, len(batch))
 	seen := make(map[string]bool, len(batch))
 	for i, p := range batch {
-		m, err := encode(p.Commit)
+		m, err := encode(p)
 		if err != nil {
 			return nil, fmt.Errorf("append batch: commit %d: %w", i, err)
 		}
@@ -69,8 +69,8 @@ func (l *Log) AppendBatch(ctx context.Context, batch []events.Pending) ([]events
 	return acks, nil
 }
 
-func encode(c events.Commit) (events.Message, error) {
-	m, err := events.Encode(c)
+func encode(p events.Pending) (events.Message, error) {
+	m, err := p.Encode()
 	if err != nil {
 		return events.Message{}, err
 	}

@@ -24,7 +24,7 @@ const (
 // retry under ExpectAny is recognised whatever followed it, later only if
 // nothing did.
 func (l *Log) Append(ctx context.Context, c events.Commit, expect events.Expect) (events.Ack, error) {
-	msg, err := encode(c, expect)
+	msg, err := encode(events.Pending{Commit: c, Expect: expect})
 	if err != nil {
 		return events.Ack{}, fmt.Errorf("append commit: %w", err)
 	}
@@ -105,16 +105,13 @@ func (l *Log) conflict(ctx context.Context, c events.Commit, expect events.Expec
 	return events.Ack{}, true, &events.ConflictError{Aggregate: c.Aggregate, Expected: expect, Actual: actual}
 }
 
-func encode(c events.Commit, expect events.Expect) (*nats.Msg, error) {
-	if !validTraceParent(c.TraceParent) {
-		return nil, fmt.Errorf("%w: trace parent", events.ErrInvalid)
-	}
-	m, err := events.Encode(c)
+func encode(p events.Pending) (*nats.Msg, error) {
+	m, err := p.Encode()
 	if err != nil {
 		return nil, err
 	}
 	msg := &nats.Msg{Subject: m.Subject, Header: encodeHeader(m.Header), Data: m.Data}
-	setExpect(msg.Header, expect)
+	setExpect(msg.Header, p.Expect)
 	return msg, nil
 }
 

@@ -23,7 +23,7 @@ func (l *Log) AppendBatch(ctx context.Context, batch []events.Pending) ([]events
 	seen := make(map[string]struct{}, len(batch))
 	messages := make([]*nats.Msg, len(batch))
 	for i, p := range batch {
-		msg, err := encode(p.Commit, p.Expect)
+		msg, err := encode(p)
 		if err != nil {
 			return nil, fmt.Errorf("%s: commit %d: %w", verb, i, err)
 		}

@@ -175,7 +175,7 @@ func TestErasedCommit(t *testing.T) {
 	dir, streams, _ := inStore(t)
 	log, eraser, ctx := streams.Log(), streams.Eraser(), t.Context()
 	c := logtest.Episode("acme", "e-1", 10)
-	c.TraceParent = "needle-in-the-log-4bf92f35"
+	c.TraceParent = "00-deadbeefcafe4d06a3ce929d0e0e4736-5ca1ab1e0ba902b7-01"
 	needle := []byte(c.TraceParent)
 	var positions []uint64
 	for _, id := range []string{"a", "b", "c"} {

@@ -72,16 +72,6 @@ func decodeHeader(h nats.Header) events.Header {
 	return out
 }
 
-// validTraceParent keeps out what would not survive a header line.
-func validTraceParent(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
-
 func first(values []string) string {
 	if len(values) == 0 {
 		return ""

@@ -34,7 +34,7 @@ func (q *Quarantine) Put(ctx context.Context, tenant, id string, m events.Messag
 	if err != nil {
 		return fmt.Errorf("put in quarantine: %w", err)
 	}
-	if !validTraceParent(m.Header.TraceParent) {
+	if !events.ValidTraceParent(m.Header.TraceParent) {
 		return fmt.Errorf("put in quarantine: %w: trace parent", events.ErrInvalid)
 	}
 	if _, err := events.ParseSubject(m.Subject); err != nil {
