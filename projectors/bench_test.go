@@ -163,16 +163,19 @@ func serve(tb testing.TB) *natslog.Log {
 	return s.Log()
 }
 
-// fill appends the commits of a tape.
+// fill appends the commits of a tape to an empty log.
 func fill(tb testing.TB, log events.Log, messages []events.Message) {
 	tb.Helper()
+	last := map[events.Aggregate]uint64{}
 	for i := range messages {
 		rec, err := events.Decode(messages[i])
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if _, err := log.Append(tb.Context(), rec.Commit, events.ExpectAny); err != nil {
+		ack, err := log.Append(tb.Context(), rec.Commit, events.Expect(last[rec.Aggregate]))
+		if err != nil {
 			tb.Fatal(err)
 		}
+		last[rec.Aggregate] = ack.Position
 	}
 }

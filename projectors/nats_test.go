@@ -16,19 +16,14 @@ func TestOnNATS(t *testing.T) {
 	populate(t, w)
 	w.forgetSubject(t, "acme", "cleo")
 	log := serve(t)
-	for p := uint64(1); p <= w.head; p++ {
-		m, err := w.log.MessageAt(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rec, err := events.Decode(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := log.Append(t.Context(), rec.Commit, events.ExpectAny); err != nil {
+	messages := make([]events.Message, w.head)
+	for i := range messages {
+		var err error
+		if messages[i], err = w.log.MessageAt(t.Context(), uint64(i)+1); err != nil {
 			t.Fatal(err)
 		}
 	}
+	fill(t, log, messages)
 	cfg := w.config(vfs.Default)
 	cfg.Dir, cfg.Log = t.TempDir(), log
 	v := start(t, cfg)
