@@ -63,6 +63,10 @@ func TestCommands(t *testing.T) {
 			if out := ok("facts", "maria", "--history"); out != "" {
 				t.Errorf("the fact outlived its only source: %s", out)
 			}
+			ok("capture", "..", "It is named by two dots.")
+			if out := ok("forget", "--subject", ".."); !strings.HasPrefix(out, "forgot 1,") {
+				t.Errorf("forget of a subject of dots: %s", out)
+			}
 			if out := ok("replay"); strings.Count(out, "equal") != 3 {
 				t.Errorf("replay: %s", out)
 			}
@@ -122,7 +126,7 @@ func TestImport(t *testing.T) {
 		``,
 		`{"subject":"maria","text":"two","source":{"kind":"chat","ref":"2"}}`,
 	}
-	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("\ufeff"+strings.Join(lines, "\r\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	records := func() int {
@@ -183,8 +187,9 @@ func TestExitCodes(t *testing.T) {
 		{"unknown trust", []string{"token", "--trust", "best", "--data", data}, exitMisuse, "--trust"},
 		{"unknown role", []string{"token", "--roles", "root", "--data", data}, exitMisuse, "role"},
 		{"no server", []string{"facts", "x", "--addr", "127.0.0.1:1", "--token", "t"}, exitNotReady, "does not answer"},
-		{"data is a file", []string{"facts", "x", "--data", other}, exitFailed, "data directory"},
-		{"refused input", []string{"capture", "a", "b", "--occurred-at", "2026-01-02T03:04:05", "--data", data}, exitFailed, "occurred_at"},
+		{"data is a file", []string{"capture", "x", "y", "--data", other}, exitFailed, "data directory"},
+		{"refused input", []string{"capture", "a", "b", "--occurred-at", "2026-01-02T03:04:05", "--data", data}, exitMisuse, "occurred_at"},
+		{"no such memory", []string{"facts", "x", "--data", filepath.Join(data, "none")}, exitMisuse, "nothing in"},
 		{"no such data set", []string{"eval", "retrieval", data}, exitFailed, "absent"},
 		{"no such file", []string{"import", filepath.Join(data, "none"), "--data", data}, exitMisuse, "no such file"},
 		{"bad sizes", []string{"bench", "--sizes", "10,5"}, exitMisuse, "--sizes"},

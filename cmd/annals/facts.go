@@ -59,7 +59,7 @@ func (k factsCmd) query() url.Values {
 
 // Run prints facts, all pages of them.
 func (k factsCmd) Run(ctx context.Context, c *cli, t terminal) error {
-	return c.with(ctx, t, func(s *session) error {
+	return c.reading(ctx, t, func(s *session) error {
 		q := k.query()
 		for {
 			var raw jsontext.Value

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -36,7 +37,7 @@ func (k forgetCmd) Run(ctx context.Context, c *cli, t terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.with(ctx, t, func(s *session) error {
+	return c.reading(ctx, t, func(s *session) error {
 		if err := k.checkMax(ctx, s); err != nil {
 			return err
 		}
@@ -79,7 +80,7 @@ func (k forgetCmd) request() (path string, body map[string]any, err error) {
 	}
 	body = map[string]any{"reason": k.Reason}
 	if k.Subject != "" && !k.DryRun {
-		return "/v1/subjects/" + url.PathEscape(k.Subject) + "/forget", body, nil
+		return "/v1/subjects/" + pathSegment(k.Subject) + "/forget", body, nil
 	}
 	switch {
 	case len(k.IDs) > 0:
@@ -108,4 +109,10 @@ func decodeInto(raw jsontext.Value, v any) error {
 		return fmt.Errorf("decode answer: %w", err)
 	}
 	return nil
+}
+
+// pathSegment is a name as one segment of a path, dots included: . and ..
+// would lead elsewhere.
+func pathSegment(name string) string {
+	return strings.ReplaceAll(url.PathEscape(name), ".", "%2E")
 }

@@ -76,7 +76,7 @@ func (k importCmd) Run(ctx context.Context, c *cli, t terminal) error {
 
 func printImported(t terminal, out imported) error {
 	for _, r := range out.Refused {
-		if err := say(t, "line %d: %s %s: %s\n", r.Line, r.Code, r.Field, r.Rule); err != nil {
+		if err := say(t, "line %d: %s: %s\n", r.Line, strings.TrimSpace(r.Code+" "+r.Field), r.Rule); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func importLines(ctx context.Context, s *session, in io.Reader, bar *bar) (impor
 	scan := bufio.NewScanner(in)
 	scan.Buffer(nil, maxLine)
 	for n := 1; scan.Scan() && gctx.Err() == nil; n++ {
-		line := strings.TrimSpace(scan.Text())
+		line := strings.TrimSpace(strings.TrimPrefix(scan.Text(), "\ufeff")) // some write a mark before the first line
 		if line == "" {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -48,6 +49,9 @@ type cli struct {
 	Eval    evalCmd    `cmd:"" help:"Measure on a data set."`
 	Bench   benchCmd   `cmd:"" help:"Measure speed beside raw references."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+
+	// existing says that the command needs a memory that is there.
+	existing bool
 }
 
 // terminal is where a command writes.
@@ -94,8 +98,13 @@ func run(args []string, t terminal) int {
 var errMisuse = errors.New("misuse")
 
 func exitCode(err error) int {
-	if p, ok := errors.AsType[*client.ProblemError](err); ok && p.Status == 503 {
-		return exitNotReady
+	if p, ok := errors.AsType[*client.ProblemError](err); ok {
+		switch p.Status {
+		case http.StatusServiceUnavailable:
+			return exitNotReady
+		case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+			return exitMisuse
+		}
 	}
 	switch {
 	case errors.Is(err, errMisuse):

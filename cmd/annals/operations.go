@@ -69,7 +69,7 @@ func (k retryCmd) Run(ctx context.Context, c *cli, t terminal) error {
 }
 
 func (c *cli) operate(ctx context.Context, t terminal, names []string, kind string) error {
-	return c.with(ctx, t, func(s *session) error {
+	return c.reading(ctx, t, func(s *session) error {
 		if len(names) == 0 {
 			list, err := projections(ctx, s)
 			if err != nil {
@@ -153,7 +153,7 @@ func projections(ctx context.Context, s *session) ([]projection, error) {
 
 // Run prints where every projection stands.
 func (statusCmd) Run(ctx context.Context, c *cli, t terminal) error {
-	return c.with(ctx, t, func(s *session) error {
+	return c.reading(ctx, t, func(s *session) error {
 		list, err := projections(ctx, s)
 		if err != nil {
 			return err

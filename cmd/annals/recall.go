@@ -62,7 +62,7 @@ func (k recallCmd) body() map[string]any {
 
 // Run recalls memories.
 func (k recallCmd) Run(ctx context.Context, c *cli, t terminal) error {
-	return c.with(ctx, t, func(s *session) error {
+	return c.reading(ctx, t, func(s *session) error {
 		var out recalled
 		if err := s.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/recall", Body: k.body(), Out: &out}); err != nil {
 			return fmt.Errorf("recall: %w", err)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -36,6 +37,9 @@ func (c *cli) open(ctx context.Context, t terminal) (*session, error) {
 	if c.Addr != "" {
 		return &session{Client: client.New(c.Addr, token), close: func() error { return nil }}, nil
 	}
+	if c.existing && !node.Exists(c.Data) {
+		return nil, fmt.Errorf("%w: there is nothing in %s", errMisuse, c.Data)
+	}
 	n, err := node.Open(ctx, node.Options{Data: c.Data, Logger: c.logger(t)})
 	if errors.Is(err, node.ErrLocked) {
 		addr, aerr := node.RunningAddr(c.Data)
@@ -56,8 +60,22 @@ func (c *cli) open(ctx context.Context, t terminal) (*session, error) {
 	}
 	return &session{Client: client.InProcess(n.Handler(), token), close: func() error {
 		// Nobody else will embed what was captured.
+		note := time.AfterFunc(settleNote, func() {
+			_, _ = fmt.Fprintln(t.err, "embedding what was captured") // a note is no reason to fail
+		})
+		defer note.Stop()
 		return errors.Join(n.Settle(ctx), stop(), n.Close())
 	}}, nil
+}
+
+// settleNote is how long a command ends in silence.
+const settleNote = 2 * time.Second
+
+// reading runs f in a session of a command that makes nothing: a directory
+// that is not there is a slip, not a new memory.
+func (c *cli) reading(ctx context.Context, t terminal, f func(*session) error) error {
+	c.existing = true
+	return c.with(ctx, t, f)
 }
 
 // with runs f in a session and closes it.

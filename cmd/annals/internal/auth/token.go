@@ -17,7 +17,7 @@ const (
 	audience = "annals"
 	// maxToken bounds what is parsed before anything is verified.
 	maxToken = 8 << 10
-	leeway   = 30 * time.Second
+	leeway   = 5 * time.Second
 )
 
 // LocalTenant is the tenant of single-user mode.

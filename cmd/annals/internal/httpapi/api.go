@@ -69,9 +69,8 @@ func (a *API) memories() {
 			return c.Gateway.Capture(ctx, r.Caller, r.Key, r.In)
 		})
 	add(a, Route{Method: http.MethodPost, Path: "/v1/episodes/batch", Summary: "Capture up to 1,000 episodes; each has its own result.", Roles: agent},
-		func(ctx context.Context, r Request[producers.CaptureBatchRequest]) (batchAnswer, error) {
-			out, err := c.Gateway.CaptureBatch(ctx, r.Caller, r.Key, r.In)
-			return batchOf(out), err
+		func(ctx context.Context, r Request[batchRequest]) (batchAnswer, error) {
+			return captureBatch(ctx, c.Gateway, r)
 		})
 	add(a, Route{Method: http.MethodGet, Path: "/v1/episodes", Summary: "List a subject's episodes in the order of capture.", Roles: readers, Reads: true},
 		func(ctx context.Context, r Request[query.EpisodesRequest]) (query.EpisodesAnswer, error) {
@@ -151,30 +150,4 @@ func (a *API) forgetting() {
 				return c.Eraser.ForgetRecord(ctx, r.Caller, r.Key, kind, r.Path("id"))
 			})
 	}
-}
-
-// batchAnswer is a producers.BatchCaptured whose item errors are problems.
-type batchAnswer struct {
-	Results  []batchResult `json:"results"`
-	Position uint64        `json:"position"`
-}
-
-type batchResult struct {
-	Index  int      `json:"index"`
-	ID     string   `json:"id,omitempty"`
-	Status string   `json:"status,omitempty"`
-	Error  *Problem `json:"error,omitempty"`
-}
-
-func batchOf(b producers.BatchCaptured) batchAnswer {
-	out := batchAnswer{Results: make([]batchResult, len(b.Results)), Position: b.Position}
-	for i, r := range b.Results {
-		out.Results[i] = batchResult{Index: r.Index, ID: r.ID, Status: string(r.Status)}
-		if r.Error != nil {
-			p, _ := problemOf(r.Error.Err)
-			p.Field = r.Error.Field
-			out.Results[i].Error = &p
-		}
-	}
-	return out
 }

@@ -12,20 +12,18 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/producers"
 )
 
 // openAPI makes the OpenAPI 3.1 document of the table: its schemas are JSON
 // Schema 2020-12, taken from the very types that are decoded and encoded.
 func openAPI(routes []Route, version string) ([]byte, error) {
-	opts := &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[events.Time](): {
-			Type: "string", Format: "date-time", Description: "RFC 3339; an offset is required on input, output is UTC.",
-		},
-		reflect.TypeFor[jsontext.Value](): {Description: "Any JSON value."},
-		reflect.TypeFor[events.Trust](): {
-			Type: "string", Enum: []any{"external", "tool", "agent", "user", "human_verified", "system"},
-		},
-	}}
+	item, err := jsonschema.ForType(reflect.TypeFor[producers.CaptureRequest](), timeSchemas())
+	if err != nil {
+		return nil, fmt.Errorf("schema of an episode: %w", err)
+	}
+	opts := timeSchemas()
+	opts.TypeSchemas[reflect.TypeFor[rawItem]()] = item
 	problemSchema, err := jsonschema.ForType(reflect.TypeFor[Problem](), opts)
 	if err != nil {
 		return nil, fmt.Errorf("schema of a problem: %w", err)
@@ -57,6 +55,19 @@ func openAPI(routes []Route, version string) ([]byte, error) {
 		return nil, fmt.Errorf("encode the document: %w", err)
 	}
 	return doc, nil
+}
+
+// timeSchemas are the types whose schema is not that of their Go type.
+func timeSchemas() *jsonschema.ForOptions {
+	return &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[events.Time](): {
+			Type: "string", Format: "date-time", Description: "RFC 3339; an offset is required on input, output is UTC.",
+		},
+		reflect.TypeFor[jsontext.Value](): {Description: "Any JSON value."},
+		reflect.TypeFor[events.Trust](): {
+			Type: "string", Enum: []any{"external", "tool", "agent", "user", "human_verified", "system"},
+		},
+	}}
 }
 
 func operation(route Route, opts *jsonschema.ForOptions) (map[string]any, error) {

@@ -54,6 +54,12 @@ func lock(data string) (*flock.Flock, error) {
 	return l, nil
 }
 
+// Exists says whether a node was ever opened on a directory.
+func Exists(data string) bool {
+	_, err := os.Stat(filepath.Join(data, lockFile))
+	return err == nil
+}
+
 // OpenAuthority opens the keys that sign and verify credentials, making them
 // if they are absent. A running server uses the same files.
 func OpenAuthority(data string, now func() time.Time) (*auth.Authority, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // R-9, R-43, promise 10: bad input gets its status, code and field, and
@@ -108,6 +109,18 @@ func TestBadInput(t *testing.T) {
 		}
 		if after := f.head(); after != before {
 			t.Errorf("%s: the log went from %d to %d", c.name, before, after)
+		}
+	}
+	// A batch reports item by item: each bad one refuses itself alone.
+	batch := f.call(token, post, "/v1/episodes/batch", []byte(`{"items":[`+ep("text", "kept")+`,`+ep("tenant", "x")+`,`+
+		ep("occurred_at", "2026-01-02")+`,7,`+ep("text", "")+`]}`))
+	for i, want := range []string{`"status":"captured"`, `unknown_field`, `bad_time`, `malformed`, `missing`} {
+		var a struct{ Results []jsontext.Value }
+		if err := json.Unmarshal(batch.body, &a, json.MatchCaseInsensitiveNames(true)); err != nil || len(a.Results) != 5 {
+			t.Fatalf("batch: %v: %s", err, batch.body)
+		}
+		if !strings.Contains(string(a.Results[i]), want) {
+			t.Errorf("batch: item %d is %s, want %s", i, a.Results[i], want)
 		}
 	}
 	f.do(token, gets, "/v1/facts/"+fact, nil, http.StatusOK) // all of it is still there

@@ -302,14 +302,15 @@ func (n *Node) Start(ctx context.Context) (stop func() error) {
 }
 
 // Ready says whether the node runs, its log answers and its views are healthy
-// and not far behind.
+// and not far behind. A parked commit concerns one aggregate of one tenant: it
+// is shown with the projections and takes no node out of service.
 func (n *Node) Ready(ctx context.Context) error {
 	if !n.ready.Load() || n.behind.Load() {
 		return fmt.Errorf("%w: starting or stopping", events.ErrBehind)
 	}
 	for _, s := range n.views.Status(ctx) {
 		switch {
-		case !s.Healthy:
+		case !s.Healthy && s.Parked == 0:
 			return fmt.Errorf("%w: %s is not healthy", events.ErrBehind, s.Projection)
 		case s.Lag > maxLag:
 			return fmt.Errorf("%w: %s lags %d", events.ErrBehind, s.Projection, s.Lag)

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/annals-memory/annals/events"
 )
 
 // shutdownGrace is how long requests in flight may take to end.
@@ -60,8 +63,18 @@ func (n *Node) Serve(ctx context.Context, l net.Listener, accepting func()) erro
 	return nil
 }
 
+// How often a node that catches up says where it is, and how long it goes on
+// without getting any further. A batch of a view takes well under a second.
+const (
+	tellEvery  = 5 * time.Second
+	stuckAfter = 6 * tellEvery
+)
+
+// ErrStuck says that the log announces messages that it does not deliver.
+var ErrStuck = errors.New("the log does not deliver what it announces; it may be damaged")
+
 // CatchUp returns when the views have folded the log as it stands, or with an
-// error when the node ends.
+// error when the node ends or the log does not go on.
 func (n *Node) CatchUp(ctx context.Context) error {
 	ctx, cancel := n.whileRunning(ctx)
 	defer cancel()
@@ -69,8 +82,23 @@ func (n *Node) CatchUp(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("catch up: %w", err)
 	}
-	if err := n.views.WaitFor(ctx, state.Last); err != nil {
-		return fmt.Errorf("catch up: %w", err)
+	for at, still := n.views.Position(), time.Duration(0); ; {
+		wctx, wcancel := context.WithTimeout(ctx, tellEvery)
+		err := n.views.WaitFor(wctx, state.Last)
+		wcancel()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || !errors.Is(err, events.ErrBehind) {
+			return fmt.Errorf("catch up: %w", err)
+		}
+		still += tellEvery
+		if now := n.views.Position(); now > at {
+			at, still = now, 0
+		}
+		n.logger.LogAttrs(ctx, slog.LevelWarn, "views are catching up", slog.Uint64("position", at), slog.Uint64("head", state.Last))
+		if still >= stuckAfter {
+			return fmt.Errorf("catch up at %d of %d: %w", at, state.Last, ErrStuck)
+		}
 	}
-	return nil
 }
