@@ -400,15 +400,44 @@ func (b *bench) replay(ctx context.Context) error {
 	}
 	b.r["raw_ordered_consumer"] = rate(read, time.Since(start))
 	for _, name := range []string{projectors.Facts, projectors.Memories} {
+		peak := watchHeap()
 		result, err := b.n.Views().Replay(ctx, name, func(p projectors.Progress) {
 			b.o.Progress("replay "+name, int(p.Position), int(p.Target)) //nolint:gosec // A position fits an int for ever.
 		})
+		b.r["replay_"+name+"_heap_peak"] = Figure{Bytes: float64(peak())}
 		if err != nil {
 			return fmt.Errorf("replay %s: %w", name, err)
 		}
 		b.r["replay_"+name] = b.against(rate(int(result.Events), result.Elapsed), "raw_ordered_consumer") //nolint:gosec // As above.
 	}
 	return nil
+}
+
+// watchHeap samples the Go heap in use until the returned function is called,
+// which returns the highest sample. The store's block cache is outside of it.
+func watchHeap() (peak func() uint64) {
+	runtime.GC()
+	stop, done := make(chan struct{}), make(chan uint64, 1)
+	go func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		var highest uint64
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			highest = max(highest, m.HeapInuse)
+			select {
+			case <-stop:
+				done <- highest
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() uint64 {
+		close(stop)
+		return <-done
+	}
 }
 
 // size measures what the memories cost on disk and in memory.
