@@ -3,14 +3,18 @@ package events
 // TraceRecalled says which memories an answer was made of.
 type TraceRecalled struct {
 	Trace string `json:"trace"`
-	// Subject is the subject asked about, "" if the whole tenant was.
+	// Subject is the id of the subject asked about. If the whole tenant was, it
+	// is the id of the subject that stands for the tenant: one of its own in
+	// each tenant, which has keys but no events and is not told apart from
+	// others by its form.
 	Subject string `json:"subject,omitempty"`
 	Class   string `json:"class"`
 	// At is the position that was read.
 	At       uint64   `json:"at"`
 	Memories []string `json:"memories"`
 	Weights  string   `json:"weights,omitempty"`
-	// Content is a sealed TraceContent.
+	// Content is a TraceContent, sealed under the key of the subject's own first
+	// event, with the id of the trace as the part of its label.
 	Content []byte `json:"content"`
 }
 

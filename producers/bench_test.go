@@ -112,3 +112,35 @@ func BenchmarkPlace(b *testing.B) {
 		producers.Place(&k.slot, c)
 	}
 }
+
+// A recall, and a report on one that 5,000 others followed.
+func BenchmarkTraces(b *testing.B) {
+	for name, open := range stores() {
+		f := open(b).open(b)
+		who, e := user("acme"), f.capture("maria", "moved")
+		recall := producers.Recall{Subject: subjectOf(f, e), Query: "where does she live?", Memories: []string{e, e, e, e, e}}
+		trace, _, err := f.RecordRecall(b.Context(), who, recall)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name+"/recall", func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := f.RecordRecall(b.Context(), who, recall); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		for range 5_000 {
+			if _, _, err := f.RecordRecall(b.Context(), who, recall); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run(name+"/report", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := f.UseTrace(b.Context(), who, "", trace, producers.UseRequest{MemoryIDs: []string{e}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -62,14 +62,9 @@ func (g *Gateway) register(ctx context.Context, t *seal.Tenant, sid, name, princ
 }
 
 func (g *Gateway) registration(ctx context.Context, t *seal.Tenant, sid, name, principal string) (events.Commit, error) {
-	scope := seal.Scope{Tenant: t.Token(), Subject: sid, Class: categoryToken(t, "")}
-	n, err := note{Kind: events.KindSubject, Aggregate: sid}.encode()
+	rec, err := g.newSubjectKey(ctx, t, sid)
 	if err != nil {
 		return events.Commit{}, err
-	}
-	rec, _, err := g.keys.CreateRecord(ctx, scope, sid, n)
-	if err != nil {
-		return events.Commit{}, fmt.Errorf("create subject key: %w", err)
 	}
 	content, err := sealContent(rec, events.KindSubject, events.TypeSubjectRegistered, events.SubjectContent{Name: name})
 	if err != nil {
@@ -80,8 +75,23 @@ func (g *Gateway) registration(ctx context.Context, t *seal.Tenant, sid, name, p
 		Aggregate: events.Aggregate{Tenant: t.Token(), Kind: events.KindSubject, ID: sid},
 		Time:      g.clock(),
 		Principal: principal,
-		Events:    []events.Event{events.SubjectRegistered{Class: scope.Class, Content: content}},
+		Events:    []events.Event{events.SubjectRegistered{Class: rec.Scope().Class, Content: content}},
 	}, nil
+}
+
+// newSubjectKey makes the key of a subject's own first event, which also seals
+// what is asked about it, or takes the one that is there.
+func (g *Gateway) newSubjectKey(ctx context.Context, t *seal.Tenant, sid string) (*seal.Record, error) {
+	scope := seal.Scope{Tenant: t.Token(), Subject: sid, Class: categoryToken(t, "")}
+	n, err := note{Kind: events.KindSubject, Aggregate: sid}.encode()
+	if err != nil {
+		return nil, err
+	}
+	rec, _, err := g.keys.CreateRecord(ctx, scope, sid, n)
+	if err != nil {
+		return nil, fmt.Errorf("create subject key: %w", err)
+	}
+	return rec, nil
 }
 
 // label is where the sealed content of a record's event belongs.
@@ -90,12 +100,16 @@ func label(kind events.Kind, record, eventType string) seal.Label {
 }
 
 func sealContent(rec *seal.Record, kind events.Kind, eventType string, content any) ([]byte, error) {
+	return sealAt(rec, label(kind, rec.ID(), eventType), content)
+}
+
+func sealAt(rec *seal.Record, at seal.Label, content any) ([]byte, error) {
 	plain, err := json.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("encode content: %w", events.ErrInvalid)
 	}
 	defer clear(plain)
-	sealed, err := rec.Seal(label(kind, rec.ID(), eventType), plain)
+	sealed, err := rec.Seal(at, plain)
 	if err != nil {
 		return nil, fmt.Errorf("seal content: %w", err)
 	}

@@ -9,13 +9,11 @@ import (
 	"github.com/annals-memory/annals/events/seal"
 )
 
-// traceCategory is the category whose key seals traces.
-const traceCategory = "trace"
-
 // RecordRecall keeps which memories an answer was made of, and returns the id
 // and the position of the trace. The query is sealed under the subject asked
 // about, so that it is forgotten with it; without one, under a subject that
-// stands for the tenant.
+// stands for the tenant. A subject that was forgotten, or has no first event
+// yet, is events.ErrForgotten: nothing is kept of the question.
 func (g *Gateway) RecordRecall(ctx context.Context, caller events.Caller, r Recall) (trace string, position uint64, err error) {
 	if err := permit(caller, events.RoleAgent, events.RoleReviewer, events.RoleAuditor, events.RoleAdmin); err != nil {
 		return "", 0, err
@@ -24,31 +22,16 @@ func (g *Gateway) RecordRecall(ctx context.Context, caller events.Caller, r Reca
 	if err != nil {
 		return "", 0, err
 	}
-	scope := seal.Scope{Tenant: t.Token(), Subject: r.Subject, Class: categoryToken(t, traceCategory)}
-	if r.Subject == "" {
-		if scope.Subject, err = g.subjectID(ctx, t, reservedName); err != nil {
-			return "", 0, err
-		}
-	}
-	w := &work{
-		tenant: t, principal: principalToken(t, caller.Principal), id: g.newID(),
-		locate: func(string) (events.Kind, string) { return events.KindTrace, events.SharedID },
-	}
-	if err := g.createKey(ctx, w, scope); err != nil {
-		return "", 0, err
-	}
-	// As in begin: first the key, then the question whether the subject lives.
-	state, err := g.lifeOf(ctx, t.Token(), scope.Subject)
+	rec, err := g.traceKey(ctx, t, r.Subject)
 	if err != nil {
 		return "", 0, err
 	}
-	if state == lifeForgotten {
-		if err := g.keys.DestroySubject(ctx, t.Token(), scope.Subject); err != nil {
-			return "", 0, fmt.Errorf("abandon trace: %w", err)
-		}
-		return "", 0, g.forgotten(ctx, w)
+	id, err := g.newTraceID(ctx, t.Token(), r.At)
+	if err != nil {
+		return "", 0, err
 	}
-	content, err := sealContent(w.rec, events.KindTrace, events.TypeTraceRecalled, events.TraceContent{Query: r.Query})
+	scope := rec.Scope()
+	content, err := sealAt(rec, traceLabel(scope.Subject, id), events.TraceContent{Query: r.Query})
 	if err != nil {
 		return "", 0, err
 	}
@@ -56,11 +39,12 @@ func (g *Gateway) RecordRecall(ctx context.Context, caller events.Caller, r Reca
 	if memories == nil {
 		memories = []string{}
 	}
+	w := &work{tenant: t, principal: principalToken(t, caller.Principal), id: id}
 	position, err = g.appendTrace(ctx, w, events.TraceRecalled{
-		Trace: w.id, Subject: scope.Subject, Class: scope.Class, At: r.At,
+		Trace: id, Subject: scope.Subject, Class: scope.Class, At: r.At,
 		Memories: memories, Weights: r.Weights, Content: content,
 	})
-	return w.id, position, err
+	return id, position, err
 }
 
 // UseTrace reports which of the recalled memories went into an answer.
@@ -122,7 +106,7 @@ func (g *Gateway) reportOn(ctx context.Context, caller events.Caller, cmd comman
 	if err != nil {
 		return Written{}, err
 	}
-	rec, _, err := g.find(ctx, w.tenant, trace, events.KindTrace)
+	rec, err := g.findTrace(ctx, w.tenant, trace)
 	if err != nil {
 		return Written{}, err
 	}
@@ -169,7 +153,7 @@ func (g *Gateway) reported(ctx context.Context, w *work) (position uint64, repor
 func (g *Gateway) appendTrace(ctx context.Context, w *work, e events.Event) (uint64, error) {
 	ack, err := g.log.Append(ctx, events.Commit{
 		ID:        w.id,
-		Aggregate: events.Aggregate{Tenant: w.tenant.Token(), Kind: events.KindTrace, ID: events.SharedID},
+		Aggregate: tracesOf(w.tenant.Token()),
 		Time:      g.clock(),
 		Principal: w.principal,
 		Events:    []events.Event{e},

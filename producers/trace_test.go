@@ -2,6 +2,8 @@ package producers_test
 
 import (
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +28,7 @@ func (f *fixture) openTrace(trace string) (events.TraceRecalled, string, error) 
 			continue
 		}
 		plain, err := f.keys.Open(f.Context(), seal.Scope{Tenant: r.Aggregate.Tenant, Subject: e.Subject, Class: e.Class},
-			seal.Label{Aggregate: "trace", Record: trace, EventType: events.TypeTraceRecalled}, e.Content)
+			seal.Label{Aggregate: "trace", Record: e.Subject, EventType: events.TypeTraceRecalled, Part: trace}, e.Content)
 		return e, string(plain), err
 	}
 	f.Fatal("no such trace")
@@ -48,7 +50,7 @@ func TestTraces(t *testing.T) {
 		}
 		got, plain, err := f.openTrace(mine)
 		want := events.TraceRecalled{
-			Trace: mine, Subject: sid, Class: f.tenant().Hash("category", "trace"), At: 2,
+			Trace: mine, Subject: sid, Class: f.tenant().Hash("category", "general"), At: 2,
 			Memories: []string{e}, Weights: "default", Content: got.Content,
 		}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil || plain != `{"query":"where?"}` {
@@ -181,5 +183,121 @@ func TestReportAroundAForget(t *testing.T) {
 				t.Errorf("%d class keys are left", left)
 			}
 		})
+	}
+}
+
+func (f *fixture) keyRows() int {
+	f.Helper()
+	n := 0
+	for _, err := range f.rows.List(f.Context(), "") {
+		if err != nil {
+			f.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+// Recalls make no key rows, which a store never quite forgets, and every
+// one of them is found again, also those that were recorded at once.
+func TestRecallsMakeNoKeys(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		f := s.open(t)
+		ctx, who := t.Context(), user("acme")
+		e := f.capture("maria", "hello")
+		subjects := []string{subjectOf(f, e), ""}
+		if _, _, err := f.RecordRecall(ctx, who, producers.Recall{Query: "first"}); err != nil {
+			t.Fatal(err)
+		}
+		before := f.keyRows()
+		const recalls = 100
+		ids, errs := make([]string, recalls), make([]error, recalls)
+		var all sync.WaitGroup
+		for i := range recalls {
+			all.Go(func() {
+				ids[i], _, errs[i] = f.RecordRecall(ctx, who, producers.Recall{Subject: subjects[i%2], Query: "who?", Memories: []string{e}})
+			})
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		if after := f.keyRows(); after != before {
+			t.Errorf("%d key rows after %d recalls, %d before", after, recalls, before)
+		}
+		distinct := map[string]bool{}
+		for _, id := range ids {
+			distinct[id] = true
+			if _, err := f.UseTrace(ctx, who, "", id, producers.UseRequest{MemoryIDs: []string{e}}); err != nil {
+				t.Errorf("report on %s: %v", id, err)
+			}
+		}
+		if len(distinct) != recalls {
+			t.Errorf("%d ids", len(distinct))
+		}
+		if _, plain, err := f.openTrace(ids[0]); err != nil || plain != `{"query":"who?"}` {
+			t.Errorf("%q %v", plain, err)
+		}
+		f.forgetSubject("maria")
+		if _, plain, err := f.openTrace(ids[0]); !errors.Is(err, seal.ErrKeyDestroyed) {
+			t.Errorf("forgotten, but %q %v", plain, err)
+		}
+		if _, plain, err := f.openTrace(ids[1]); err != nil || plain != `{"query":"who?"}` {
+			t.Errorf("another's: %q %v", plain, err)
+		}
+	})
+}
+
+// A made-up id is not found, however many traces stand behind the place it names.
+func TestMadeUpTrace(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	e := f.capture("maria", "hello")
+	known, _, err := f.RecordRecall(t.Context(), user("acme"), producers.Recall{Query: "q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := producers.UseRequest{MemoryIDs: []string{e}}
+	other := "0"
+	if strings.HasSuffix(known, other) {
+		other = "1"
+	}
+	for name, id := range map[string]string{
+		"a hint that is too high": "ffffffff-ffff" + known[13:],
+		"another version":         known[:14] + "7" + known[15:],
+		"another id":              known[:35] + other,
+	} {
+		if _, err := f.UseTrace(t.Context(), user("acme"), "", id, use); !errors.Is(err, events.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := f.UseTrace(t.Context(), user("acme"), "", strings.ToUpper(known), use); err != nil {
+		t.Errorf("the real one: %v", err)
+	}
+}
+
+// A subject that has a name but no first event has no key for a question.
+func TestRecallBeforeTheFirstEvent(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	sid, err := f.tenant().SubjectID(t.Context(), "maria", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() error {
+		_, _, err := f.RecordRecall(t.Context(), user("acme"), producers.Recall{Subject: sid, Query: "who?"})
+		return err
+	}
+	if err := ask(); !errors.Is(err, events.ErrForgotten) {
+		t.Errorf("before: %v", err)
+	}
+	f.capture("maria", "hello")
+	if err := ask(); err != nil {
+		t.Errorf("after: %v", err)
+	}
+	f.tombSubject("maria") // and no key is destroyed yet
+	if err := ask(); !errors.Is(err, events.ErrForgotten) {
+		t.Errorf("late: %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // TraceRow is one recalled answer with what became of it. Content is sealed: it opens in the scope of Tenant, Subject and
-// Class under the label of aggregate [events.KindTrace], record Trace and type [events.TypeTraceRecalled].
+// Class under the label of aggregate [events.KindTrace], record Subject, type [events.TypeTraceRecalled] and part Trace.
 type TraceRow struct {
 	// Tenant is the token of the tenant.
 	Tenant string

@@ -48,8 +48,11 @@ func (s *Service) Trace(ctx context.Context, caller events.Caller, req RecordReq
 		return answer, nil
 	}
 	opened, err := s.openAll(ctx, []seal.Item{{
-		Scope:  seal.Scope{Tenant: r.token, Subject: row.Subject, Class: row.Class},
-		Label:  seal.Label{Aggregate: string(events.KindTrace), Record: row.Trace, EventType: events.TypeTraceRecalled},
+		Scope: seal.Scope{Tenant: r.token, Subject: row.Subject, Class: row.Class},
+		// A trace has no key of its own; that of its subject's first event seals it.
+		Label: seal.Label{
+			Aggregate: string(events.KindTrace), Record: row.Subject, EventType: events.TypeTraceRecalled, Part: row.Trace,
+		},
 		Sealed: row.Content,
 	}})
 	if err != nil {

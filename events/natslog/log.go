@@ -67,7 +67,8 @@ func (l *Log) Last(ctx context.Context, a events.Aggregate) (events.Recorded, er
 //
 // The last message is read first. If it expected a position that is not above
 // after, it is the only one to yield; otherwise pages of direct gets follow
-// until the last message has been seen. Should the replica that answers lag
+// until the last message has been seen, a short one first, for who finds what it
+// looks for among the first. Should the replica that answers lag
 // behind, the leader is asked for the rest, message by message.
 func (l *Log) ReadAggregate(ctx context.Context, a events.Aggregate, after uint64) iter.Seq2[events.Recorded, error] {
 	const verb = "read aggregate"
@@ -91,8 +92,9 @@ func (l *Log) ReadAggregate(ctx context.Context, a events.Aggregate, after uint6
 			yield(decode(verb, last))
 			return
 		}
-		for from := after + 1; from <= last.Sequence; {
-			page, err := l.pageUpTo(ctx, subject, from)
+		size := firstPage
+		for from := after + 1; from <= last.Sequence; size = pageMessages {
+			page, err := l.pageUpTo(ctx, subject, from, size)
 			if err != nil {
 				yield(events.Recorded{}, translate(verb, err))
 				return
@@ -112,8 +114,8 @@ func (l *Log) ReadAggregate(ctx context.Context, a events.Aggregate, after uint6
 
 // pageUpTo returns a page of which nothing that was acknowledged is missing;
 // it is empty only if there is nothing left.
-func (l *Log) pageUpTo(ctx context.Context, subject string, from uint64) ([]*jetstream.RawStreamMsg, error) {
-	page, err := l.page(ctx, subject, from)
+func (l *Log) pageUpTo(ctx context.Context, subject string, from uint64, size int) ([]*jetstream.RawStreamMsg, error) {
+	page, err := l.page(ctx, subject, from, size)
 	if err != nil || len(page) > 0 || !l.replicated {
 		return page, err
 	}

@@ -14,6 +14,7 @@ import (
 
 const (
 	pageMessages = 1000
+	firstPage    = 32
 	pageBytes    = 8 << 20
 
 	headerNumPending = "Nats-Num-Pending"
@@ -71,12 +72,12 @@ func (s *store) at(ctx context.Context, seq uint64) (*jetstream.RawStreamMsg, er
 }
 
 // page returns the messages at or above seq on a subject, which may have
-// wildcards: up to 1,000 of them, or 8 MB and one more. With several replicas it
+// wildcards: up to size of them, or 8 MB and one more. With several replicas it
 // may be old.
-func (s *store) page(ctx context.Context, subject string, seq uint64) ([]*jetstream.RawStreamMsg, error) {
+func (s *store) page(ctx context.Context, subject string, seq uint64, size int) ([]*jetstream.RawStreamMsg, error) {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
-	it, err := jetstreamext.GetBatch(ctx, s.js, s.name, pageMessages,
+	it, err := jetstreamext.GetBatch(ctx, s.js, s.name, size,
 		jetstreamext.GetBatchSeq(max(seq, 1)), jetstreamext.GetBatchSubject(subject),
 		jetstreamext.GetBatchMaxBytes(pageBytes))
 	if err != nil {

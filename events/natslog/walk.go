@@ -20,7 +20,7 @@ const (
 // the call is missing.
 func (s *store) collect(ctx context.Context, subject string, seq uint64) ([]*jetstream.RawStreamMsg, error) {
 	if !s.replicated {
-		return s.page(ctx, subject, seq)
+		return s.page(ctx, subject, seq, pageMessages)
 	}
 	var page []*jetstream.RawStreamMsg
 	for len(page) < leaderPage {
