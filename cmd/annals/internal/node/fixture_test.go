@@ -22,14 +22,23 @@ import (
 type fixture struct {
 	*node.Node
 
-	t    *testing.T
-	dir  string
-	stop func() error
+	t       *testing.T
+	dir     string
+	options node.Options
+	stop    func() error
 }
 
 func open(t *testing.T) *fixture {
 	t.Helper()
+	return openWith(t, node.Options{Durability: "process"})
+}
+
+// openWith opens a node on a directory of its own.
+func openWith(t *testing.T, o node.Options) *fixture {
+	t.Helper()
 	f := &fixture{t: t, dir: t.TempDir()}
+	o.Data = f.dir
+	f.options = o
 	f.start()
 	t.Cleanup(func() {
 		if f.Node != nil {
@@ -41,7 +50,7 @@ func open(t *testing.T) *fixture {
 
 func (f *fixture) start() {
 	f.t.Helper()
-	n, err := node.Open(context.Background(), node.Options{Data: f.dir, Durability: "process"})
+	n, err := node.Open(context.Background(), f.options)
 	if err != nil {
 		f.t.Fatal(err)
 	}
