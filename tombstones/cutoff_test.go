@@ -55,12 +55,12 @@ func TestForgetSubjectCutOffAtItsKeys(t *testing.T) {
 				}
 				return err
 			},
-			"the next start": func(n *node) error { return n.Run(n.Context()) },
+			"the next start": func(n *node) error { return n.Finish(n.Context()) },
 		} {
 			t.Run(prefix+" "+how, func(t *testing.T) {
 				t.Parallel()
 				c, rows := newClock(), &stuckRows{Rows: seal.NewMemRows()}
-				n := start(t, c, memlog.New("test", c.Now), rows)
+				n := start(t, c, memlog.New("test", c.Now), rows, newPen())
 				id, other := n.tell("maria", "Maria plays the cello."), n.tell("jonas", "Jonas swims.")
 				sid, err := n.sid("maria")
 				must(t, err)
@@ -154,7 +154,7 @@ func TestForgetSubjectTogetherWithOneThatGivesUp(t *testing.T) {
 
 // A fact that came into the log after the forget of its source was over, from a
 // process that ended there, loses its key at the next start.
-func TestRunFindsFactsThatCameLate(t *testing.T) {
+func TestFinishFindsFactsThatCameLate(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
 	id, other := n.tell("maria", "Maria plays the cello."), n.tell("maria", "Maria swims.")
@@ -172,7 +172,7 @@ func TestRunFindsFactsThatCameLate(t *testing.T) {
 	}, events.Expect(last.Position))
 	must(t, err)
 	must(t, n.keys.DestroyRecord(t.Context(), n.token(), id))
-	must(t, n.Run(t.Context()))
+	must(t, n.Finish(t.Context()))
 	if !n.keyless(late) || n.keyless(kept) || n.keyless(other) {
 		t.Error("not exactly the late fact is shredded")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -21,6 +22,10 @@ const (
 	maxTries = 100
 	// batchSize is how many tombstones are appended at once.
 	batchSize = 500
+	// firstRetry and lastRetry bound the pauses of what is done in the
+	// background.
+	firstRetry = 250 * time.Millisecond
+	lastRetry  = time.Minute
 )
 
 // ErrConfig says that an eraser was made without something it needs.
@@ -35,7 +40,8 @@ type Log interface {
 	Follow(ctx context.Context, after uint64) iter.Seq2[events.Message, error]
 }
 
-// Config is what an eraser is made of. All of it is required.
+// Config is what an eraser is made of. Logger and FirstRetry may be absent; all
+// else is required.
 type Config struct {
 	Log   Log
 	Keys  *seal.Keyring
@@ -45,6 +51,12 @@ type Config struct {
 	// NewID makes the ids of erasures without an idempotency key: UUIDs in
 	// canonical lower case.
 	NewID func() string
+	// Logger is told what has to be tried again, by positions and counts; nil
+	// tells nobody.
+	Logger *slog.Logger
+	// FirstRetry is the pause after a first error of what is done in the
+	// background; 0 is a quarter of a second. Pauses grow up to a minute.
+	FirstRetry time.Duration
 }
 
 // Eraser forgets. It is safe for concurrent use, and any number of them in any
@@ -58,6 +70,10 @@ type Eraser struct {
 	// subjects joins forgets of one subject that run at the same time, so that
 	// all get the answer of the one that did it.
 	subjects singleflight.Group
+	// queue is what Run is to destroy.
+	queue      *queue
+	logger     *slog.Logger
+	firstRetry time.Duration
 }
 
 // New returns an eraser. It reads and writes nothing yet and starts no
@@ -66,11 +82,21 @@ func New(c Config) (*Eraser, error) {
 	if c.Log == nil || c.Keys == nil || c.Views == nil || c.Now == nil || c.NewID == nil {
 		return nil, ErrConfig
 	}
-	return &Eraser{log: c.Log, keys: c.Keys, views: c.Views, now: c.Now, newID: c.NewID}, nil
+	e := &Eraser{
+		log: c.Log, keys: c.Keys, views: c.Views, now: c.Now, newID: c.NewID,
+		queue: newQueue(), logger: c.Logger, firstRetry: c.FirstRetry,
+	}
+	if e.logger == nil {
+		e.logger = slog.New(slog.DiscardHandler)
+	}
+	if e.firstRetry <= 0 {
+		e.firstRetry = firstRetry
+	}
+	return e, nil
 }
 
 // ForgetRecord forgets one episode or fact. Forgetting it again is the same
-// answer. The errors are ErrForbidden, ErrNotFound for what is not there or not
+// answer, at the level that its erasure has reached by then. The errors are ErrForbidden, ErrNotFound for what is not there or not
 // the caller's, ErrKeyReused, ErrBehind if the views did not get there in time
 // (the tombstone is in the log; the same call again completes it), and the
 // log's.
@@ -99,7 +125,10 @@ func (e *Eraser) ForgetRecord(ctx context.Context, caller events.Caller, key str
 // Forget forgets the records that a request names by id, filter or source. All
 // ids must be there: if one is not, nothing changes and the error is
 // ErrNotFound. More matches than the request's maximum are an InputError of
-// kind Refused, and nothing changes. The other errors are those of
+// kind Refused, and nothing changes. When more than a few dozen keys are to be
+// destroyed the answer is [LevelDenied], and they are destroyed after it, while
+// [Eraser.Run] runs; the same call under the same key tells the level reached by
+// then. The other errors are those of
 // [Eraser.ForgetRecord]; with ErrBehind from a filter or a source nothing may
 // have been written yet.
 func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, req ForgetRequest) (Erasure, error) {

@@ -55,9 +55,23 @@ func (t traces) RecordRecall(ctx context.Context, caller events.Caller, r query.
 }
 
 // pen is a quarantine in memory.
-type pen struct{}
+type pen struct {
+	mu   sync.Mutex
+	held map[string]events.Message
+}
 
-func (pen) Put(context.Context, string, string, events.Message) error { return nil }
+func newPen() *pen { return &pen{held: make(map[string]events.Message)} }
+
+func (p *pen) Put(_ context.Context, tenant, id string, m events.Message) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := tenant + "." + id
+	if there, ok := p.held[key]; ok && there.Header.ID != m.Header.ID {
+		return events.ErrConflict
+	}
+	p.held[key] = m
+	return nil
+}
 
 // node is all that a process has, on a log.
 type node struct {
@@ -69,6 +83,7 @@ type node struct {
 	clock *clock
 	log   events.Log
 	keys  *seal.Keyring
+	rows  seal.Rows
 	views *projectors.Views
 	// stop ends the following of the log: the views stay as they are.
 	stop func()
@@ -78,7 +93,7 @@ type node struct {
 func inMemory(tb testing.TB) *node {
 	tb.Helper()
 	c := newClock()
-	return start(tb, c, memlog.New("test", c.Now), seal.NewMemRows())
+	return start(tb, c, memlog.New("test", c.Now), seal.NewMemRows(), newPen())
 }
 
 // onNATS is a node on an embedded server, with the clock of the server.
@@ -96,17 +111,17 @@ func onNATS(tb testing.TB) *node {
 	tb.Cleanup(nc.Close)
 	s, err := natslog.Open(tb.Context(), nc, natslog.Config{CreateStreams: true})
 	must(tb, err)
-	return start(tb, &clock{now: time.Now()}, s.Log(), s.Keys())
+	return start(tb, &clock{now: time.Now()}, s.Log(), s.Keys(), s.Quarantine())
 }
 
-func start(tb testing.TB, c *clock, log events.Log, rows seal.Rows) *node {
+func start(tb testing.TB, c *clock, log events.Log, rows seal.Rows, quarantine producers.Quarantine) *node {
 	tb.Helper()
 	root, err := seal.OpenFileRoot(tb.TempDir()+"/root", seal.FileRootOptions{Create: true})
 	must(tb, err)
 	keys, err := seal.New(rows, root, seal.Options{Now: c.Now})
 	must(tb, err)
-	n := &node{TB: tb, clock: c, log: log, keys: keys}
-	n.Gateway, err = producers.New(producers.Config{Log: log, Keys: keys, Quarantine: pen{}, Now: c.Now, NewID: newID})
+	n := &node{TB: tb, clock: c, log: log, keys: keys, rows: rows}
+	n.Gateway, err = producers.New(producers.Config{Log: log, Keys: keys, Quarantine: quarantine, Now: c.Now, NewID: newID})
 	must(tb, err)
 	config := projectors.Config{Dir: tb.TempDir(), Log: log, Keys: keys, Now: c.Now}
 	questions := query.Config{

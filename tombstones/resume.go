@@ -10,38 +10,6 @@ import (
 	"github.com/annals-memory/annals/events/seal"
 )
 
-// Run finishes what a crash has cut off: it reads the log once, up to where it
-// stood when Run was called, and takes every tombstone through the rest of the
-// saga. It then returns nil. The views must be running meanwhile. What it finds
-// done it leaves alone, so that it can be run at any time and any number of
-// times.
-func (e *Eraser) Run(ctx context.Context) error {
-	state, err := e.log.State(ctx)
-	if err != nil {
-		return fmt.Errorf("read state of the log: %w", err)
-	}
-	if state.Messages == 0 {
-		return nil
-	}
-	wanted := map[string]bool{
-		events.TypeEpisodeForgotten: true, events.TypeFactForgotten: true, events.TypeSubjectForgotten: true,
-	}
-	for m, err := range e.log.Follow(ctx, 0) {
-		if err != nil {
-			return fmt.Errorf("read tombstones: %w", err)
-		}
-		if m.Header.Has(wanted) {
-			if err := e.resume(ctx, m); err != nil {
-				return err
-			}
-		}
-		if m.Position >= state.Last || m.Pending == 0 {
-			return nil
-		}
-	}
-	return nil
-}
-
 // resume finishes the tombstones of one commit. A commit that cannot be decoded
 // is the views' to report: it does not stop the others.
 func (e *Eraser) resume(ctx context.Context, m events.Message) error {

@@ -3,7 +3,6 @@ package tombstones
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/annals-memory/annals/events"
 )
@@ -49,11 +48,11 @@ func (e *Eraser) forget(ctx context.Context, j *job, targets []target) (Erasure,
 	if err != nil {
 		return Erasure{}, err
 	}
-	if err := e.shred(ctx, j.token, append(dead, derived...)); err != nil {
+	out.Level, err = e.finishKeys(ctx, j, out.ErasureID, append(dead, derived...), repeated, last)
+	if err != nil {
 		return Erasure{}, err
 	}
-	out.Level, err = e.settled(ctx, last)
-	return out, err
+	return out, nil
 }
 
 // parted gives each kind its list.
@@ -66,18 +65,6 @@ func parted(targets []target) (episodes, facts []*target) {
 		}
 	}
 	return episodes, facts
-}
-
-// shred destroys the keys of records. A key that is gone is no error.
-func (e *Eraser) shred(ctx context.Context, token string, ids []string) error {
-	for len(ids) > 0 {
-		n := min(len(ids), batchSize)
-		if err := e.keys.DestroyRecord(ctx, token, ids[:n]...); err != nil {
-			return fmt.Errorf("destroy keys: %w", err)
-		}
-		ids = ids[n:]
-	}
-	return nil
 }
 
 // settled waits for the views a last time. The tombstone itself has been folded

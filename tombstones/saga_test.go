@@ -414,7 +414,7 @@ func TestForgetByFilter(t *testing.T) {
 	}
 	capped.Max = new(many)
 	got := n.forget("key", capped)
-	if got.Matched != many || got.Level != tombstones.LevelShredded {
+	if got.Matched != many || got.Level != tombstones.LevelDenied {
 		t.Errorf("erasure %+v", got)
 	}
 	list, err := n.Episodes(t.Context(), user("acme"), query.EpisodesRequest{Subject: "log", WaitFor: n.end(), Limit: new(1000)})
@@ -422,9 +422,14 @@ func TestForgetByFilter(t *testing.T) {
 	if len(list.Episodes) != 1 || list.Episodes[0].ID != left {
 		t.Errorf("%d episodes are left", len(list.Episodes))
 	}
-	again := n.forget("key", capped)
-	if diff := cmp.Diff(got, again); diff != "" {
+	if diff := cmp.Diff(got, n.forget("key", capped)); diff != "" {
 		t.Errorf("the same call again: %s", diff)
+	}
+	n.background(n.Run)
+	must(t, n.WaitShredded(t.Context()))
+	got.Level = tombstones.LevelShredded
+	if diff := cmp.Diff(got, n.forget("key", capped)); diff != "" {
+		t.Errorf("the same call when all is over: %s", diff)
 	}
 	if got := n.forget("", r); got.Matched != 0 {
 		t.Errorf("a new call: %+v", got)
@@ -604,7 +609,7 @@ func TestBehind(t *testing.T) {
 }
 
 // What a crash has cut off is finished at the next start, once and for all.
-func TestRunFinishesWhatWasCutOff(t *testing.T) {
+func TestFinishFinishesWhatWasCutOff(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
 	id, other := n.tell("maria", "Maria plays the cello."), n.tell("jonas", "Jonas swims.")
@@ -640,7 +645,7 @@ func TestRunFinishesWhatWasCutOff(t *testing.T) {
 	if n.keyless(id) || n.keyless(factID) || n.keyless(his) {
 		t.Fatal("nothing was cut off")
 	}
-	must(t, n.Run(t.Context()))
+	must(t, n.Finish(t.Context()))
 	if !n.keyless(id) || !n.keyless(factID) || !n.keyless(his) || n.keyless(other) {
 		t.Error("not exactly what was forgotten is shredded")
 	}
@@ -648,16 +653,16 @@ func TestRunFinishesWhatWasCutOff(t *testing.T) {
 		t.Errorf("the name of the forgotten subject: %v", err)
 	}
 	end := n.end()
-	must(t, n.Run(t.Context()))
+	must(t, n.Finish(t.Context()))
 	if n.end() != end {
 		t.Error("a second run wrote something")
 	}
 }
 
-// Run on an empty log is over at once.
-func TestRunOfNothing(t *testing.T) {
+// Finish on an empty log is over at once.
+func TestFinishOfNothing(t *testing.T) {
 	t.Parallel()
-	must(t, inMemory(t).Run(t.Context()))
+	must(t, inMemory(t).Finish(t.Context()))
 }
 
 // No tombstone holds a name, a text or the reason.

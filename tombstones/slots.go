@@ -22,24 +22,103 @@ func (f *forgotten) has(src events.SourceRef) bool {
 	return f.episodes[src.Episode] || f.subjects[src.Subject]
 }
 
-// changeSlot decides on a slot as the log has it and appends what was decided,
-// again and again until nothing is left to decide. It returns the position of
-// its last commit, 0 if there was nothing to do, and the slot as it is then.
-func (e *Eraser) changeSlot(
-	ctx context.Context, j *job, id string, decide func(*events.Slot) []events.Event,
-) (uint64, *events.Slot, error) {
-	agg := events.Aggregate{Tenant: j.token, Kind: events.KindFact, ID: id}
-	slot, last, conflicts := &events.Slot{}, uint64(0), 0
-	for {
-		for r, err := range e.log.ReadAggregate(ctx, agg, slot.Position) {
-			if err != nil {
-				return 0, nil, fmt.Errorf("read slot: %w", err)
-			}
-			slot.Apply(r)
+// decide says what is missing in a slot.
+type decide func(id string, s *events.Slot) []events.Event
+
+// changeSlots decides on slots as the log has them and appends what was decided,
+// until nothing is left to decide. It calls changed with each slot as it is then
+// and the position of the last commit, 0 if there was nothing to do.
+func (e *Eraser) changeSlots(
+	ctx context.Context, j *job, ids []string, decide decide, changed func(id string, last uint64, s *events.Slot),
+) error {
+	for chunk := range slices.Chunk(ids, slotBatch) {
+		slots := make([]events.Slot, len(chunk))
+		positions, err := e.changeTogether(ctx, j, chunk, slots, decide)
+		if err != nil {
+			return err
 		}
-		list := decide(slot)
+		for i, id := range chunk {
+			last, err := e.changeSlot(ctx, j, id, &slots[i], decide)
+			if err != nil {
+				return err
+			}
+			changed(id, max(positions[i], last), &slots[i])
+		}
+	}
+	return nil
+}
+
+const (
+	// slotBatch is how many slots are changed at once.
+	slotBatch = 100
+	// maxTogether is how many events of one slot go with those of others.
+	maxTogether = 16
+)
+
+// changeTogether reads slots and appends what is decided on them in one atomic
+// batch, as far as that is possible: what it leaves is for changeSlot. It returns
+// the position of each slot's commit, 0 if it got none.
+func (e *Eraser) changeTogether(
+	ctx context.Context, j *job, ids []string, slots []events.Slot, decide decide,
+) ([]uint64, error) {
+	positions := make([]uint64, len(ids))
+	if len(ids) < 2 {
+		return positions, nil
+	}
+	var batch []events.Pending
+	var of []int
+	for i, id := range ids {
+		if err := e.readSlot(ctx, j, id, &slots[i]); err != nil {
+			return nil, err
+		}
+		list := decide(id, &slots[i])
+		if len(list) == 0 || len(list) > maxTogether {
+			continue
+		}
+		agg, at := events.Aggregate{Tenant: j.token, Kind: events.KindFact, ID: id}, slots[i].Position
+		batch = append(batch, events.Pending{Commit: e.commit(j, agg, at, list), Expect: events.Expect(at)})
+		of = append(of, i)
+	}
+	if len(batch) < 2 {
+		return positions, nil
+	}
+	acks, err := e.log.AppendBatch(ctx, batch)
+	if errors.Is(err, events.ErrConflict) {
+		return positions, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("change slots: %w", err)
+	}
+	for n, i := range of {
+		positions[i] = acks[n].Position
+	}
+	return positions, nil
+}
+
+// readSlot reads on where the slot is.
+func (e *Eraser) readSlot(ctx context.Context, j *job, id string, slot *events.Slot) error {
+	agg := events.Aggregate{Tenant: j.token, Kind: events.KindFact, ID: id}
+	for r, err := range e.log.ReadAggregate(ctx, agg, slot.Position) {
+		if err != nil {
+			return fmt.Errorf("read slot: %w", err)
+		}
+		slot.Apply(r)
+	}
+	return nil
+}
+
+// changeSlot changes one slot, against whoever else does. It returns the position
+// of its own last commit, 0 if there was nothing to do.
+func (e *Eraser) changeSlot(ctx context.Context, j *job, id string, slot *events.Slot, decide decide) (uint64, error) {
+	agg := events.Aggregate{Tenant: j.token, Kind: events.KindFact, ID: id}
+	last, conflicts := uint64(0), 0
+	for {
+		if err := e.readSlot(ctx, j, id, slot); err != nil {
+			return 0, err
+		}
+		list := decide(id, slot)
 		if len(list) == 0 {
-			return last, slot, nil
+			return last, nil
 		}
 		list = list[:min(len(list), events.MaxEvents)]
 		ack, err := e.log.Append(ctx, e.commit(j, agg, slot.Position, list), events.Expect(slot.Position))
@@ -49,32 +128,32 @@ func (e *Eraser) changeSlot(
 		case errors.Is(err, events.ErrConflict) && conflicts < maxTries:
 			conflicts++
 		default:
-			return 0, nil, fmt.Errorf("change slot: %w", err)
+			return 0, fmt.Errorf("change slot: %w", err)
 		}
 	}
 }
 
-// buryFacts forgets facts, slot by slot, together with the candidates of equal
-// value that were merged into them, whose ids it returns. Facts that are in no
-// slot, because the command that would have made them never got so far, have
-// nothing to forget; if all are, the error is ErrNotFound.
+// buryFacts forgets facts, together with the candidates of equal value that were
+// merged into them, whose ids it returns. Facts that are in no slot, because the
+// command that would have made them never got so far, have nothing to forget; if
+// all are, the error is ErrNotFound.
 func (e *Eraser) buryFacts(ctx context.Context, j *job, list []*target) (merged []string, err error) {
-	rest := slices.DeleteFunc(slices.Clone(list), func(t *target) bool { return t.position != 0 })
-	found := len(list) - len(rest)
-	for len(rest) > 0 {
-		n := 1
-		for n < len(rest) && rest[n].Aggregate == rest[0].Aggregate {
-			n++
+	found := 0
+	var ids []string
+	groups := make(map[string][]*target)
+	for _, t := range list {
+		if t.position != 0 {
+			found++
+			continue
 		}
-		group := rest[:n]
-		rest = rest[n:]
-		_, slot, err := e.changeSlot(ctx, j, group[0].Aggregate, func(s *events.Slot) []events.Event {
-			return buryIn(s, group, j.erasure)
-		})
-		if err != nil {
-			return nil, err
+		if groups[t.Aggregate] == nil {
+			ids = append(ids, t.Aggregate)
 		}
-		for _, t := range group {
+		groups[t.Aggregate] = append(groups[t.Aggregate], t)
+	}
+	missing := func(id string, s *events.Slot) []events.Event { return buryIn(s, groups[id], j.erasure) }
+	err = e.changeSlots(ctx, j, ids, missing, func(id string, _ uint64, slot *events.Slot) {
+		for _, t := range groups[id] {
 			f := slot.Find(t.ID)
 			if f == nil {
 				t.erasure = j.erasure
@@ -84,6 +163,9 @@ func (e *Eraser) buryFacts(ctx context.Context, j *job, list []*target) (merged 
 			found++
 		}
 		merged = append(merged, buriedBy(slot, j.erasure)...)
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(list) > 0 && found == 0 {
 		return nil, events.ErrNotFound
@@ -126,15 +208,13 @@ func (e *Eraser) cascade(ctx context.Context, j *job, erasure string, gone *forg
 	}
 	var last uint64
 	var dead []string
-	for _, id := range slots {
-		at, slot, err := e.changeSlot(ctx, j, id, func(s *events.Slot) []events.Event {
-			return bereave(s, gone, erasure)
-		})
-		if err != nil {
-			return 0, nil, err
-		}
+	lost := func(_ string, s *events.Slot) []events.Event { return bereave(s, gone, erasure) }
+	err = e.changeSlots(ctx, j, slots, lost, func(_ string, at uint64, slot *events.Slot) {
 		last = max(last, at)
 		dead = append(dead, buriedBy(slot, erasure)...)
+	})
+	if err != nil {
+		return 0, nil, err
 	}
 	return last, dead, nil
 }

@@ -30,18 +30,21 @@ type note struct {
 }
 
 // find finds a record by its id alone: by its key row, which is there before the
-// record is, or, when that is gone, by its tombstone.
+// record is, or, when that is gone or damaged, by the record or its tombstone.
 func (e *Eraser) find(ctx context.Context, j *job, id string) (target, error) {
-	rec, err := e.keys.Record(ctx, j.token, id)
-	if errors.Is(err, seal.ErrKeyDestroyed) {
-		return e.findTombstone(ctx, j, id)
-	}
-	if err != nil {
-		return target{}, fmt.Errorf("find record: %w", err)
-	}
 	var n note
-	if err := json.Unmarshal(rec.Note(), &n); err != nil {
-		return target{}, fmt.Errorf("find record: %w", events.ErrCorrupt)
+	rec, err := e.keys.Record(ctx, j.token, id)
+	switch {
+	case errors.Is(err, seal.ErrKeyDestroyed):
+		return e.findWithoutKey(ctx, j, id)
+	case damaged(err) || (err == nil && json.Unmarshal(rec.Note(), &n) != nil):
+		// A fact can only be found by the views: let them know of it.
+		if _, err := e.catchUp(ctx); err != nil && !errors.Is(err, events.ErrBehind) {
+			return target{}, err
+		}
+		return e.findWithoutKey(ctx, j, id)
+	case err != nil:
+		return target{}, fmt.Errorf("find record: %w", err)
 	}
 	if n.Kind != events.KindEpisode && n.Kind != events.KindFact {
 		return target{}, events.ErrNotFound // a trace, or a key of a command
@@ -49,16 +52,16 @@ func (e *Eraser) find(ctx context.Context, j *job, id string) (target, error) {
 	return target{Record: Record{Kind: n.Kind, ID: id, Aggregate: n.Aggregate, Subject: rec.Scope().Subject}}, nil
 }
 
-// findTombstone finds a record that was forgotten: an episode by the log, a fact
-// by the views, which know its slot.
-func (e *Eraser) findTombstone(ctx context.Context, j *job, id string) (target, error) {
+// findWithoutKey finds an episode by the log and a fact by the views, which know
+// its slot.
+func (e *Eraser) findWithoutKey(ctx context.Context, j *job, id string) (target, error) {
 	agg := events.Aggregate{Tenant: j.token, Kind: events.KindEpisode, ID: id}
 	last, err := e.log.Last(ctx, agg)
 	switch {
 	case err == nil:
 		return e.episodeWithoutKey(ctx, j, id, last)
 	case !errors.Is(err, events.ErrNoCommits):
-		return target{}, fmt.Errorf("read tombstone: %w", err)
+		return target{}, fmt.Errorf("read episode: %w", err)
 	}
 	t := target{}
 	err = e.snapshot(ctx, func(s Snapshot) error {
@@ -66,16 +69,17 @@ func (e *Eraser) findTombstone(ctx context.Context, j *job, id string) (target, 
 		t.Record, t.erasure, t.position = f.Record, f.Erasure, f.Tombstone
 		return err
 	})
-	if errors.Is(err, events.ErrNotFound) || (err == nil && t.position == 0) {
+	if errors.Is(err, events.ErrNotFound) {
 		return target{}, events.ErrNotFound
 	}
 	if err != nil {
-		return target{}, fmt.Errorf("read tombstone: %w", err)
+		return target{}, fmt.Errorf("read fact: %w", err)
 	}
 	return t, nil
 }
 
-// episodeWithoutKey tells the tombstone of an episode from that of its subject.
+// episodeWithoutKey tells the tombstone of an episode, that of its subject and an
+// episode without one apart.
 func (e *Eraser) episodeWithoutKey(ctx context.Context, j *job, id string, last events.Recorded) (target, error) {
 	t := target{Record: Record{Kind: events.KindEpisode, ID: id, Aggregate: id}}
 	for _, ev := range last.Events {
