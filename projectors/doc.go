@@ -52,7 +52,6 @@
 //	O    memories       lp(tenant) position                           the episodes of a tenant in log order: sid
 //	V    memories       lp(tenant) lp(sid) lp(id) lp(model)           a sealed vector of a fact, or of an episode that is parked
 //	U    memories       lp(tenant) lp(sid) kind lp(id)                a record whose key is gone and whose tombstone is not here
-//	P    memories       time of record (8) position                   a stretch of positions with their times of record
 //	X    memories       see package projectors/index/pebbleindex      the search index
 //	A *  traces         lp(tenant) lp(trace)                          a trace
 //	G    traces         lp(tenant) lp(sid) lp(trace)                  the traces of a subject

@@ -18,8 +18,6 @@ type folder interface {
 	flush(b *pebble.Batch) error
 	// applied is called after a batch was applied.
 	applied()
-	// stamps tells the positions and times of record of messages that are about to be passed.
-	stamps(list []stamp)
 }
 
 // parkError says that a commit cannot be folded. Cause is a stable code.
@@ -83,7 +81,6 @@ func (e *engine) apply(ctx context.Context, c *chunk) error {
 	if c.last.position <= e.state.position {
 		return nil
 	}
-	e.folder.stamps(c.stamps)
 	for i := range c.items {
 		it := &c.items[i]
 		if it.position <= e.state.position {

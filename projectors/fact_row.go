@@ -42,8 +42,6 @@ type FactAt struct {
 type FactFilter struct {
 	// Subject is the subject's id. It is required.
 	Subject string
-	// Slot, if known, makes the read a look-up of one slot.
-	Slot string
 	// Predicate, Scope and Category are the tokens in the facts.
 	Predicate, Scope, Category string
 	// ValidAt is the time at which facts must be true; nil is Now.

@@ -12,7 +12,7 @@ import (
 func factsSpec() *spec {
 	return &spec{
 		name:     Facts,
-		format:   "facts/1",
+		format:   "facts/2",
 		families: []string{"annals.fact.", "annals.episode.", "annals.subject."},
 		except:   []string{"annals.episode.captured.", "annals.subject.registered."},
 		folder: func(e *engine) (folder, error) {
@@ -40,8 +40,6 @@ func (f *facts) fold(ctx context.Context, it *item) error {
 func (f *facts) flush(*pebble.Batch) error { return nil }
 
 func (f *facts) applied() { f.slots.cache.trim() }
-
-func (f *facts) stamps([]stamp) {}
 
 func (f *facts) check(context.Context, *item, *slotState, []deadFact) error { return nil }
 

@@ -344,3 +344,64 @@ func only(d dump, prefixes []string) dump {
 	}
 	return out
 }
+
+// TestReplayEndsUnderWrites holds that a new generation gives up running after one that never stands still: each of its chunks
+// here is answered with more messages than it may be behind.
+func TestReplayEndsUnderWrites(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	v, err := Open(t.Context(), w.config(vfs.NewMem()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := v.lane(Traces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := l.start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func() {
+		for range closeEnough + 1 {
+			w.append(t, "acme", events.KindTrace, events.SharedID, events.TraceRecalled{Trace: w.id("trace"), Class: "c"})
+		}
+		chunks := make(chan chunk, closeEnough+1)
+		if err := read(t.Context(), w.log, l.spec, from, w.head, chunks); err != nil {
+			t.Error(err)
+		}
+		close(chunks)
+		for c := range chunks {
+			if err := l.fold(t.Context(), &c); err != nil {
+				t.Error(err)
+			}
+		}
+		from = w.head
+	}
+	write()
+	g, err := l.generation(2, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = 4 * maxRounds
+	seen := 0
+	b, err := l.builder(g, l.engine.state.identity, func(Progress) {
+		if seen++; seen < most {
+			write()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.approach(t.Context()); err != nil || seen >= most {
+		t.Errorf("%d chunks: %v", seen, err)
+	}
+	seen = most // the serving view is held from here on
+	res, err := l.handOver(t.Context(), b)
+	if err != nil || res.Old != res.New || res.Position != w.head {
+		t.Errorf("hand over: %+v %v", res, err)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -22,7 +22,6 @@ const (
 	sortID            = 'I'
 	sortNow           = 'N'
 	sortEpisodeOrder  = 'O'
-	sortClock         = 'P'
 	sortReview        = 'Q'
 	sortRevision      = 'R'
 	sortSlot          = 'S'

@@ -19,15 +19,14 @@ func memoriesSpec(cfg *Config, ix *pebbleindex.Index) *spec {
 	c := &contents{keys: cfg.Keys, model: cfg.Model}
 	return &spec{
 		name:     Memories,
-		format:   "memories/1 model=" + cfg.Model,
+		format:   "memories/2 model=" + cfg.Model,
 		families: []string{"annals.fact.", "annals.episode.", "annals.subject.", "annals.vector."},
 		except:   []string{"annals.subject.registered."},
-		clock:    true,
 		prepare:  c.prepare,
 		folder: func(e *engine) (folder, error) {
-			m := &memories{e: e, contents: c, ix: ix, fresh: make(map[string]bool), marks: make(map[string]bool)}
+			m := &memories{e: e, contents: c, ix: ix, fresh: make(map[string]string), marks: make(map[string]bool)}
 			m.slots = newSlotFold(e, m, false)
-			return m, m.clock.load(e.db)
+			return m, nil
 		},
 	}
 }
@@ -37,11 +36,10 @@ type memories struct {
 	contents *contents
 	ix       *pebbleindex.Index
 	slots    *slotFold
-	clock    clock
 	// writer collects what the batch at hand does to the index, nil if nothing yet.
 	writer *pebbleindex.Writer
-	// fresh are the episodes that the batch at hand adds, by the key of their id.
-	fresh map[string]bool
+	// fresh are the subjects of the episodes that the batch at hand adds, by the key of their id.
+	fresh map[string]string
 	// marks are the marks of unopened records that the batch at hand sets or removes, by key.
 	marks map[string]bool
 	// late are the contents opened by check for the commit at hand, by fact.
@@ -64,7 +62,7 @@ func (m *memories) flush(b *pebble.Batch) error {
 			return fmt.Errorf("flush index: %w", err)
 		}
 	}
-	return m.clock.flush(m.e)
+	return nil
 }
 
 func (m *memories) applied() {
@@ -74,8 +72,6 @@ func (m *memories) applied() {
 	clear(m.marks)
 	m.slots.cache.trim()
 }
-
-func (m *memories) stamps(list []stamp) { m.clock.add(list) }
 
 func (m *memories) fold(ctx context.Context, it *item) error {
 	m.at = it
@@ -97,6 +93,9 @@ func (m *memories) fold(ctx context.Context, it *item) error {
 }
 
 func (m *memories) episode(ctx context.Context, it *item) error {
+	if err := m.oneSubject(it); err != nil {
+		return err
+	}
 	for i, e := range it.rec.Events {
 		if e, ok := e.(events.EpisodeCaptured); ok && it.opened[i].state == isDamaged {
 			gone, err := m.e.tombs.gone(it.rec.Aggregate.Tenant, e.Subject, kindEpisode, it.rec.Aggregate.ID)
@@ -118,17 +117,43 @@ func (m *memories) episode(ctx context.Context, it *item) error {
 	return nil
 }
 
+// oneSubject refuses a commit that is about another subject than the episode is.
+func (m *memories) oneSubject(it *item) error {
+	sid, err := m.subjectOfEpisode(idKey(it.rec.Aggregate.Tenant, kindEpisode, it.rec.Aggregate.ID))
+	if err != nil {
+		return err
+	}
+	for _, e := range it.rec.Events {
+		var subject string
+		switch e := e.(type) {
+		case events.EpisodeCaptured:
+			subject = e.Subject
+		case events.EpisodeForgotten:
+			subject = e.Subject
+		default:
+			continue
+		}
+		if sid == "" {
+			sid = subject
+		}
+		if sid != subject {
+			return park(causeForeign)
+		}
+	}
+	return nil
+}
+
 func (m *memories) capture(ctx context.Context, it *item, event int, e *events.EpisodeCaptured) error {
 	t, id := it.rec.Aggregate.Tenant, it.rec.Aggregate.ID
 	if gone, err := m.e.tombs.gone(t, e.Subject, kindEpisode, id); gone || err != nil {
 		return err
 	}
 	ik := idKey(t, kindEpisode, id)
-	known, err := m.knowsEpisode(ik)
-	if err != nil || known {
+	known, err := m.subjectOfEpisode(ik)
+	if err != nil || known != "" {
 		return err
 	}
-	m.fresh[string(ik)] = true
+	m.fresh[string(ik)] = e.Subject
 	row := EpisodeRow{
 		Tenant: t, ID: id, EpisodeCaptured: *e, ContentType: it.types[event], Position: it.position,
 		RecordedAt: it.rec.RecordedAt, Principal: it.rec.Principal,
@@ -156,12 +181,17 @@ func (m *memories) capture(ctx context.Context, it *item, event int, e *events.E
 	return m.lateVectors(ctx, t, e.Subject, kindEpisode, id) // it may have been parked when they came
 }
 
-// knowsEpisode reports whether there is an episode, or its tombstone, by the key of its id.
-func (m *memories) knowsEpisode(ik key) (bool, error) {
-	if m.fresh[string(ik)] {
-		return true, nil
+// subjectOfEpisode is the subject of an episode, or of its tombstone, by the key of its id; "" if there is neither.
+func (m *memories) subjectOfEpisode(ik key) (sid string, err error) {
+	if sid := m.fresh[string(ik)]; sid != "" {
+		return sid, nil
 	}
-	return has(m.e.db, ik)
+	_, err = get(m.e.db, ik, func(value []byte) error {
+		place, err := decodeEpisodePlace(value)
+		sid = place.sid
+		return err
+	})
+	return sid, err
 }
 
 // episodeDoc is what the search index knows of an episode.
@@ -329,6 +359,7 @@ func vectorsOf(tenant, sid, record string) key {
 	return newKey(sortVector).part(tenant).part(sid).part(record)
 }
 
+// episodeGone removes an episode, whose subject [memories.oneSubject] has found to be the tombstone's.
 func (m *memories) episodeGone(tenant, sid, id string) error {
 	// The rows are read from the store; the batch was applied.
 	ik := idKey(tenant, kindEpisode, id)
@@ -481,8 +512,8 @@ func (m *memories) comesLater(tenant, id string, kind byte) (bool, error) {
 	if m.e.state.parked == 0 {
 		return false, nil
 	}
-	known, err := m.knowsEpisode(idKey(tenant, kindEpisode, id))
-	return !known, err
+	sid, err := m.subjectOfEpisode(idKey(tenant, kindEpisode, id))
+	return sid == "", err
 }
 
 // lateVectors gives a record that has just come into the index the vectors that came before.

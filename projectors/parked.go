@@ -34,6 +34,23 @@ func (e *engine) behind(it *item) (bool, error) {
 	return has(e.db, parkedMark(it.subject))
 }
 
+// parkedBefore reports whether a commit of the same aggregate at a lower position is parked.
+func (e *engine) parkedBefore(it *item) (before bool, err error) {
+	if e.state.parked == 0 {
+		return false, nil
+	}
+	prefix := newKey(sortParked).part(clip(it.subject))
+	err = scan(e.db, prefix, nil, func(k, _ []byte) (bool, error) {
+		position, ok := cutPosition(k[len(prefix):])
+		if !ok {
+			return false, errRow(sortParked)
+		}
+		before = position < it.position
+		return false, nil
+	})
+	return before, err
+}
+
 // park notes a commit to be folded later. The message itself stays in the log.
 func (e *engine) park(it *item, cause string) error {
 	e.settle = true // the mark is read for the next commit

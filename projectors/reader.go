@@ -15,7 +15,7 @@ import (
 const (
 	chunkMessages = 1_000
 	chunkBytes    = 4 << 20
-	// chunksAhead is the number of chunks that may wait to be folded.
+	// chunksAhead is the number of chunks that may wait to be folded, beside the one that is folded and the one that is made.
 	chunksAhead = 2
 )
 
@@ -33,12 +33,6 @@ type item struct {
 	opened []opened
 }
 
-// stamp is the place of one message on both clocks of the log.
-type stamp struct {
-	position uint64
-	at       int64 // unix microseconds
-}
-
 // mark is a message that was passed.
 type mark struct {
 	position uint64
@@ -47,9 +41,8 @@ type mark struct {
 
 // chunk is a stretch of the log.
 type chunk struct {
-	items  []item
-	last   mark
-	stamps []stamp
+	items []item
+	last  mark
 	// messages counts those in the stretch, wanted or not.
 	messages int
 	pending  uint64
@@ -138,8 +131,6 @@ type spec struct {
 	format string
 	// families are the beginnings of the types that are folded, except are beginnings among them that are not.
 	families, except []string
-	// clock asks for the stamps of all messages.
-	clock bool
 	// folder begins a fold over a generation.
 	folder func(e *engine) (folder, error)
 	// prepare does what can be done before folding; it may run beside a fold. An error is fatal.
@@ -195,9 +186,6 @@ func read(ctx context.Context, log events.Follower, s *spec, from, to uint64, ou
 		c.messages++
 		c.pending = m.Pending
 		bytes += len(m.Data)
-		if s.clock {
-			c.stamps = append(c.stamps, stamp{position: m.Position, at: micros(m.RecordedAt)})
-		}
 		if w.message(&m.Header) {
 			c.items = append(c.items, newItem(&m))
 		}

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -180,43 +179,6 @@ func TestLargeSubject(t *testing.T) {
 					t.Error(err)
 				}
 			}
-		}
-	})
-}
-
-// TestPositionAt holds the clock of the log, at every moment and between them.
-func TestPositionAt(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	var times []time.Time
-	v := start(t, w.config(vfs.NewMem()))
-	defer v.close(t)
-	for i := range 2*clockBlock + 7 {
-		w.step = time.Duration(i%3) * time.Millisecond
-		w.append(t, "acme", events.KindTrace, events.SharedID, events.TraceUsed{Trace: "t", Memories: nil})
-		times = append(times, w.now)
-		if i%100 == 0 {
-			v.waitFor(t, w.head)
-		}
-	}
-	v.waitFor(t, w.head)
-	with(t, v.Views, func(s *Snapshot) {
-		if got := s.PositionAt(times[0].Add(-time.Nanosecond)); got != 0 {
-			t.Errorf("before the first: %d", got)
-		}
-		for i, at := range times {
-			last := i
-			for last+1 < len(times) && !times[last+1].After(at) {
-				last++
-			}
-			for _, d := range []time.Duration{0, 500 * time.Microsecond} {
-				if got := s.PositionAt(at.Add(d)); got != uint64(last+1) {
-					t.Fatalf("at message %d and %v: %d, want %d", i+1, d, got, last+1)
-				}
-			}
-		}
-		if got := s.PositionAt(times[len(times)-1].AddDate(1, 0, 0)); got != w.head {
-			t.Errorf("after the last: %d", got)
 		}
 	})
 }

@@ -13,6 +13,10 @@ import (
 // closeEnough is how far behind the serving generation a new one may be when the serving one is held for the handover.
 const closeEnough = 256
 
+// maxRounds bounds how often a new generation runs after the serving one before it is held: under steady writes each round
+// leaves less to fold while the view is held, but there may be no end to them.
+const maxRounds = 8
+
 // builder folds the log from its beginning into a generation that serves nobody yet.
 type builder struct {
 	l        *lane
@@ -120,20 +124,21 @@ func (l *lane) replay(ctx context.Context, progress func(Progress)) (res ReplayR
 	return res, err
 }
 
-// approach folds until the serving generation is near.
+// approach folds until the serving generation is near, or was not in so many rounds.
 func (b *builder) approach(ctx context.Context) error {
-	for {
+	for range maxRounds {
 		to, _ := b.l.stand()
 		if to.position <= b.e.state.position+closeEnough {
-			if _, err := b.e.db.AsyncFlush(); err != nil {
-				return fmt.Errorf("flush generation: %w", err)
-			}
-			return nil
+			break
 		}
 		if err := b.catchUp(ctx, to); err != nil {
 			return err
 		}
 	}
+	if _, err := b.e.db.AsyncFlush(); err != nil {
+		return fmt.Errorf("flush generation: %w", err)
+	}
+	return nil
 }
 
 // handOver holds the serving generation, brings the new one to the same position, compares, and switches.

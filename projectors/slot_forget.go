@@ -26,8 +26,25 @@ func (f *slotFold) dropFact(s *slotState, sid, id, erasure string, r *events.Rec
 			return err
 		}
 		s.drop(id)
+		if err := f.closeSlot(s); err != nil {
+			return err
+		}
 	}
 	return f.user.dropped(t, sid, id)
+}
+
+// closeSlot removes the rows of a slot itself if its last fact is gone: nothing would lead from its subject to them.
+func (f *slotFold) closeSlot(s *slotState) error {
+	if len(s.facts) > 0 {
+		return nil
+	}
+	if f.readRows {
+		if err := f.e.unset(nowKey(s.key.tenant, s.sid, s.key.slot)); err != nil {
+			return err
+		}
+	}
+	s.sid = ""
+	return f.e.unset(slotRowKey(s.key.tenant, s.key.slot))
 }
 
 func (f *slotFold) removeFact(s *slotState, fs *factState) error {

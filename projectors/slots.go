@@ -67,10 +67,11 @@ type slotCache struct {
 	byKey  map[slotKey]*slotState
 	recent *list.List // front is the last used
 	size   int
+	limit  int
 }
 
 func newSlotCache() *slotCache {
-	return &slotCache{byKey: make(map[slotKey]*slotState), recent: list.New()}
+	return &slotCache{byKey: make(map[slotKey]*slotState), recent: list.New(), limit: slotCacheBytes}
 }
 
 func (c *slotCache) get(k slotKey) *slotState {
@@ -104,9 +105,10 @@ func (c *slotCache) remove(s *slotState) {
 	c.size -= s.size
 }
 
-// trim drops what was not used for longest. It is called when nothing waits in a batch.
+// trim drops what was not used for longest. It is called when nothing waits in a batch, but perhaps in the middle of a
+// commit: the slot that was used last stays, however large, because a fold may be at work on it.
 func (c *slotCache) trim() {
-	for c.size > slotCacheBytes && c.recent.Len() > 0 {
+	for c.size > c.limit && c.recent.Len() > 1 {
 		s, ok := c.recent.Back().Value.(*slotState)
 		if !ok {
 			return

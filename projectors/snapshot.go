@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -85,17 +84,6 @@ func (s *Snapshot) Candidates(ctx context.Context, q index.Query) (index.Candida
 	return c, nil
 }
 
-// PositionAt returns the last position that was recorded at or before t, to the microsecond; zero if there is none. Where
-// the log's clock went back, the later positions count as recorded when the earlier ones were. A row that cannot be read
-// gives zero.
-func (s *Snapshot) PositionAt(t time.Time) uint64 {
-	position, err := positionAt(s.memories, micros(t))
-	if err != nil {
-		return 0
-	}
-	return position
-}
-
 // SubjectForgotten reports whether the subject has a tombstone in any view. If that cannot be read it has.
 func (s *Snapshot) SubjectForgotten(tenant, sid string) bool {
 	for _, r := range []pebble.Reader{s.facts, s.memories, s.traces} {
@@ -104,37 +92,6 @@ func (s *Snapshot) SubjectForgotten(tenant, sid string) bool {
 		}
 	}
 	return false
-}
-
-// Tombstone returns the tombstone of a subject, an episode or a fact (kind and id), or [events.ErrNotFound]. Those of a
-// forgotten subject's records are gone with it: that of the subject stands for them.
-func (s *Snapshot) Tombstone(tenant string, kind events.Kind, id string) (Tombstone, error) {
-	switch kind {
-	case events.KindSubject:
-		return s.tomb(subjectTombKey(tenant, id))
-	case events.KindFact:
-		place, err := s.factPlace(tenant, id)
-		if err != nil || !place.dead {
-			return Tombstone{}, notFound(err)
-		}
-		return s.tomb(tombKey(tenant, place.sid, kindFact, id))
-	case events.KindEpisode:
-		place, err := s.episodePlace(tenant, id)
-		if err != nil || !place.dead {
-			return Tombstone{}, notFound(err)
-		}
-		return s.tomb(tombKey(tenant, place.sid, kindEpisode, id))
-	case events.KindSource, events.KindProcedure, events.KindTrajectory, events.KindPolicy, events.KindVector,
-		events.KindTrace:
-	}
-	return Tombstone{}, events.ErrNotFound
-}
-
-func notFound(err error) error {
-	if err == nil {
-		return events.ErrNotFound
-	}
-	return err
 }
 
 // tomb reads a tombstone from the memories, which have those of every kind.

@@ -10,15 +10,15 @@ import (
 	"github.com/annals-memory/annals/events"
 )
 
-// Fact returns a fact by its id. [events.ErrNotFound] if there is none; a deleted or masked one, value-free, with
-// [events.StatusDeleted].
+// Fact returns a fact by its id. [events.ErrNotFound] if there is none, or if its subject is forgotten in any view; a deleted or
+// masked one, value-free, with [events.StatusDeleted].
 func (s *Snapshot) Fact(tenant, id string) (FactRow, error) {
 	place, err := s.factPlace(tenant, id)
 	if err != nil {
 		return FactRow{}, err
 	}
-	if gone, err := has(s.facts, subjectTombKey(tenant, place.sid)); gone || err != nil {
-		return FactRow{}, notFound(err)
+	if s.SubjectForgotten(tenant, place.sid) {
+		return FactRow{}, events.ErrNotFound
 	}
 	if place.dead {
 		t, err := s.tombOf(tombKey(tenant, place.sid, kindFact, id))
@@ -194,9 +194,6 @@ type factQuery struct {
 func (q *factQuery) bounds(sort byte) (prefix, from []byte, err error) {
 	prefix = newKey(sort).part(q.tenant).part(q.f.Subject)
 	from, err = cursorUnder(q.f.After, prefix)
-	if q.f.Slot != "" {
-		prefix = key(prefix).part(q.f.Slot)
-	}
 	return prefix, from, err
 }
 

@@ -27,14 +27,15 @@ func (s *Snapshot) episodePlace(tenant, id string) (place episodePlace, err erro
 	return place, err
 }
 
-// Episode returns an episode by its id, or its tombstone; [events.ErrNotFound] if there is neither.
+// Episode returns an episode by its id, or its tombstone; [events.ErrNotFound] if there is neither, or if its subject is
+// forgotten in any view.
 func (s *Snapshot) Episode(tenant, id string) (EpisodeRow, error) {
 	place, err := s.episodePlace(tenant, id)
 	if err != nil {
 		return EpisodeRow{}, err
 	}
-	if gone, err := has(s.memories, subjectTombKey(tenant, place.sid)); gone || err != nil {
-		return EpisodeRow{}, notFound(err)
+	if s.SubjectForgotten(tenant, place.sid) {
+		return EpisodeRow{}, events.ErrNotFound
 	}
 	if !place.dead {
 		return s.episodeAt(tenant, place.sid, place.position)
@@ -228,22 +229,18 @@ func containsAll(have, want []string) bool {
 	return !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(have, w) })
 }
 
-// Trace returns a trace by its id, or [events.ErrNotFound].
+// Trace returns a trace by its id; [events.ErrNotFound] if there is none, or if its subject is forgotten in any view.
 func (s *Snapshot) Trace(tenant, id string) (TraceRow, error) {
-	st := traceState{judgedAt: make(map[string]uint64)}
-	st.Judged = make(map[string]events.Judgement)
-	found, err := get(s.traces, traceKey(tenant, id), func(value []byte) error { return decodeTrace(value, &st) })
+	st := newTraceState()
+	found, err := get(s.traces, traceKey(tenant, id), func(value []byte) error { return decodeTrace(value, st) })
 	if err != nil {
 		return TraceRow{}, err
 	}
-	if !found || st.Position == 0 {
+	if !found {
 		return TraceRow{}, events.ErrNotFound
 	}
-	if st.Subject != "" {
-		gone, err := has(s.traces, subjectTombKey(tenant, st.Subject))
-		if gone || err != nil {
-			return TraceRow{}, notFound(err)
-		}
+	if st.Subject != "" && s.SubjectForgotten(tenant, st.Subject) {
+		return TraceRow{}, events.ErrNotFound
 	}
 	st.Tenant = tenant
 	return st.TraceRow, nil

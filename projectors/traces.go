@@ -13,7 +13,7 @@ import (
 func tracesSpec() *spec {
 	return &spec{
 		name:     Traces,
-		format:   "traces/1",
+		format:   "traces/2",
 		families: []string{"annals.trace.", "annals.subject."},
 		except:   []string{"annals.subject.registered."},
 		folder: func(e *engine) (folder, error) {
@@ -22,8 +22,9 @@ func tracesSpec() *spec {
 	}
 }
 
-// traces folds traces. All of a tenant share one aggregate, so that what was used or judged may be folded before what was
-// recalled, when that is parked: it is kept until then and not shown.
+// traces folds traces. All of a tenant share one aggregate, whose commits do not wait for parked ones. What was used or judged
+// of a trace that is not here waits while an earlier commit is parked, which may be its recall; else the trace was forgotten,
+// and nothing is kept.
 type traces struct {
 	e *engine
 	// open are the traces that the batch at hand touches, by key.
@@ -35,6 +36,12 @@ type traceState struct {
 	// judgedAt are the positions of the judgements, so that the last one stays in any order.
 	judgedAt map[string]uint64
 	row      digest
+}
+
+func newTraceState() *traceState {
+	s := &traceState{judgedAt: make(map[string]uint64)}
+	s.Judged = make(map[string]events.Judgement)
+	return s
 }
 
 func traceKey(tenant, id string) key { return newKey(sortTrace).part(tenant).part(id) }
@@ -55,12 +62,50 @@ func (f *traces) flush(*pebble.Batch) error {
 
 func (f *traces) applied() {}
 
-func (f *traces) stamps([]stamp) {}
-
 func (f *traces) fold(_ context.Context, it *item) error {
+	if it.rec.Aggregate.Kind == events.KindTrace {
+		if err := f.check(it); err != nil {
+			return err
+		}
+	}
 	for _, e := range it.rec.Events {
 		if err := f.event(&it.rec, e); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// check refuses a commit about a trace whose recall may be parked before it.
+func (f *traces) check(it *item) error {
+	recalled := make(map[string]bool)
+	for _, e := range it.rec.Events {
+		var id string
+		switch e := e.(type) {
+		case events.TraceRecalled:
+			recalled[e.Trace] = true
+			continue
+		case events.TraceUsed:
+			id = e.Trace
+		case events.TraceJudged:
+			id = e.Trace
+		default:
+			continue
+		}
+		if recalled[id] {
+			continue
+		}
+		s, err := f.trace(it.rec.Aggregate.Tenant, id)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			continue
+		}
+		if waits, err := f.e.parkedBefore(it); err != nil {
+			return err
+		} else if waits {
+			return park(causeBehind)
 		}
 	}
 	return nil
@@ -73,7 +118,7 @@ func (f *traces) event(r *events.Recorded, e events.Event) error {
 		return f.recalled(r, e)
 	case events.TraceUsed:
 		s, err := f.trace(t, e.Trace)
-		if err != nil {
+		if err != nil || s == nil {
 			return err
 		}
 		for _, id := range e.Memories {
@@ -83,7 +128,7 @@ func (f *traces) event(r *events.Recorded, e events.Event) error {
 		}
 	case events.TraceJudged:
 		s, err := f.trace(t, e.Trace)
-		if err != nil {
+		if err != nil || s == nil {
 			return err
 		}
 		if r.Position >= s.judgedAt[e.Memory] {
@@ -103,15 +148,19 @@ func (f *traces) recalled(r *events.Recorded, e events.TraceRecalled) error {
 		if err != nil || gone {
 			return err
 		}
+	}
+	s, err := f.trace(t, e.Trace)
+	if err != nil || s != nil {
+		return err // a second recall of one id cannot happen; the first stands
+	}
+	if e.Subject != "" {
 		if err := f.e.set(subjectTraceKey(t, e.Subject, e.Trace), nil); err != nil {
 			return err
 		}
 	}
-	s, err := f.trace(t, e.Trace)
-	if err != nil || s.Position != 0 {
-		return err // a second recall of one id cannot happen; the first stands
-	}
+	s = newTraceState()
 	s.TraceRecalled, s.Position, s.RecordedAt, s.Principal = e, r.Position, r.RecordedAt, r.Principal
+	f.open[string(traceKey(t, e.Trace))] = s
 	return nil
 }
 
@@ -139,19 +188,18 @@ func (f *traces) forget(r *events.Recorded, e events.SubjectForgotten) error {
 	})
 }
 
-// trace returns a trace as the batch at hand leaves it.
+// trace returns a trace as the batch at hand leaves it, nil if there is none.
 func (f *traces) trace(tenant, id string) (*traceState, error) {
 	k := traceKey(tenant, id)
 	if s := f.open[string(k)]; s != nil {
 		return s, nil
 	}
-	s := &traceState{judgedAt: make(map[string]uint64)}
-	s.Judged = make(map[string]events.Judgement)
-	_, err := get(f.e.db, k, func(value []byte) error {
+	s := newTraceState()
+	found, err := get(f.e.db, k, func(value []byte) error {
 		s.row = rowDigest(k, value)
 		return decodeTrace(value, s)
 	})
-	if err != nil {
+	if err != nil || !found {
 		return nil, err
 	}
 	f.open[string(k)] = s

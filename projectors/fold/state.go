@@ -49,7 +49,7 @@ type Revision struct {
 	Position uint64
 }
 
-// Trace is a recalled answer. Position is zero until the recall itself was folded.
+// Trace is a recalled answer.
 type Trace struct {
 	events.TraceRecalled
 	Used       []string
@@ -133,18 +133,26 @@ func (s *State) apply(e events.Event, r *events.Recorded) {
 	case events.SubjectForgotten:
 		s.forgetSubject(t, id, e.Erasure, r)
 	case events.TraceRecalled:
-		if tr := s.trace(t, e.Trace); tr.Position == 0 && (e.Subject == "" || !s.subjectGone(t, e.Subject)) {
-			tr.TraceRecalled, tr.Position, tr.RecordedAt, tr.Principal = e, r.Position, r.RecordedAt, r.Principal
+		if k := (Key{t, e.Trace}); s.Traces[k] == nil && (e.Subject == "" || !s.subjectGone(t, e.Subject)) {
+			s.Traces[k] = &Trace{
+				TraceRecalled: e, Position: r.Position, RecordedAt: r.RecordedAt, Principal: r.Principal,
+				Judged: map[string]events.Judgement{},
+			}
 		}
 	case events.TraceUsed:
-		tr := s.trace(t, e.Trace)
+		tr := s.Traces[Key{t, e.Trace}]
+		if tr == nil {
+			return // never was, or is forgotten
+		}
 		for _, id := range e.Memories {
 			if !slices.Contains(tr.Used, id) {
 				tr.Used = append(tr.Used, id)
 			}
 		}
 	case events.TraceJudged:
-		s.trace(t, e.Trace).Judged[e.Memory] = e.Judgement
+		if tr := s.Traces[Key{t, e.Trace}]; tr != nil {
+			tr.Judged[e.Memory] = e.Judgement
+		}
 	case events.FactProposed, events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactCorroborated,
 		events.FactRetracted, events.FactSourceLost, events.FactForgotten, events.SubjectRegistered,
 		events.VectorEmbedded, events.PolicyActivated:
@@ -153,14 +161,6 @@ func (s *State) apply(e events.Event, r *events.Recorded) {
 
 func tombstone(sid, erasure string, r *events.Recorded) Tombstone {
 	return Tombstone{Subject: sid, Erasure: erasure, Position: r.Position, RecordedAt: r.RecordedAt}
-}
-
-func (s *State) trace(tenant, id string) *Trace {
-	k := Key{tenant, id}
-	if s.Traces[k] == nil {
-		s.Traces[k] = &Trace{Judged: map[string]events.Judgement{}}
-	}
-	return s.Traces[k]
 }
 
 func (s *State) forgetSubject(tenant, sid, erasure string, r *events.Recorded) {
@@ -172,7 +172,7 @@ func (s *State) forgetSubject(tenant, sid, erasure string, r *events.Recorded) {
 	maps.DeleteFunc(s.Episodes, func(k Key, e *Episode) bool { return of(k, e.Subject) })
 	maps.DeleteFunc(s.Facts, func(k Key, f *Fact) bool { return of(k, f.Subject) })
 	maps.DeleteFunc(s.slots, func(k Key, sl *slot) bool { return of(k, sl.subject) })
-	maps.DeleteFunc(s.Traces, func(k Key, tr *Trace) bool { return of(k, tr.Subject) && tr.Position != 0 })
+	maps.DeleteFunc(s.Traces, func(k Key, tr *Trace) bool { return of(k, tr.Subject) })
 	maps.DeleteFunc(s.EpisodeTombs, func(k Key, t Tombstone) bool { return of(k, t.Subject) })
 	maps.DeleteFunc(s.FactTombs, func(k Key, t Tombstone) bool { return of(k, t.Subject) })
 }
