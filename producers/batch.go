@@ -236,31 +236,47 @@ func (g *Gateway) livingSubjects(ctx context.Context, items []*item) ([]*item, e
 		return nil, err
 	}
 	living := items[:0:0]
+	dead := make(map[string][]*work)
 	for _, it := range items {
-		if states[it.work.sid()] == lifeAlive {
+		sid := it.work.sid()
+		if states[sid] == lifeAlive {
 			living = append(living, it)
 			continue
 		}
-		if err := g.abandon(ctx, it.work); err != nil {
+		dead[sid] = append(dead[sid], it.work)
+		it.alone = true
+	}
+	for _, works := range dead {
+		if err := g.abandon(ctx, works...); err != nil {
 			return nil, err
 		}
-		it.alone, it.work.rec = true, nil
+		for _, w := range works {
+			w.rec = nil
+		}
 	}
 	return living, nil
 }
 
 // registerAll registers new subjects together, or one by one if another
-// process was faster with one of them.
+// process was faster with one of them. One whose key was destroyed before it
+// had an event is forgotten, and the others are not concerned.
 func (g *Gateway) registerAll(ctx context.Context, newcomers []*work, states map[string]life) error {
 	if len(newcomers) > 1 {
-		batch := make([]events.Pending, len(newcomers))
-		for i, w := range newcomers {
+		batch := make([]events.Pending, 0, len(newcomers))
+		able := make([]*work, 0, len(newcomers))
+		for _, w := range newcomers {
 			c, err := g.registration(ctx, w.tenant, w.sid(), w.subject, w.principal)
+			if isDestroyed(err) {
+				states[w.sid()] = lifeForgotten
+				continue
+			}
 			if err != nil {
 				return err
 			}
-			batch[i] = events.Pending{Commit: c, Expect: events.ExpectNew}
+			batch = append(batch, events.Pending{Commit: c, Expect: events.ExpectNew})
+			able = append(able, w)
 		}
+		newcomers = able
 		_, err := g.log.AppendBatch(ctx, batch)
 		if err == nil {
 			for _, w := range newcomers {

@@ -195,3 +195,35 @@ func TestBatchAfterForgetElsewhere(t *testing.T) {
 		}
 	})
 }
+
+// One of the new subjects lost its keys before it had an event: its items start
+// again alone, under a new id, and those of the others are not concerned.
+func TestBatchAfterALostRegistration(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		log := &faultyLog{Log: s.log, kind: events.KindSubject, before: unavailable}
+		f := s.openOn(t, log, s.rows)
+		if _, err := f.Capture(t.Context(), user("acme"), "", episode("person 1", "before")); !errors.Is(err, events.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		old, err := f.tenant().SubjectID(t.Context(), "person 1", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.keys.DestroySubject(t.Context(), f.tenant().Token(), old); err != nil {
+			t.Fatal(err)
+		}
+		b, err := f.CaptureBatch(t.Context(), user("acme"), "key", producers.CaptureBatchRequest{Items: items(6)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range b.Results {
+			if r.Error != nil || r.Status != producers.StatusCaptured || subjectOf(f, r.ID) == old {
+				t.Errorf("item %d: %+v", i, r)
+			}
+		}
+		if n := f.messages(); n != 3+6 {
+			t.Errorf("%d messages, want 3 subjects and 6 episodes", n)
+		}
+	})
+}

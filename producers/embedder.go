@@ -54,8 +54,8 @@ type EmbedderConfig struct {
 //
 // It never skips a record because the model or the log fails: it retries for
 // ever. It skips what can never be embedded: records whose keys are destroyed,
-// messages that do not decode or open, and texts about which the model has
-// nothing to say. A record may get its vector twice, after a crash between the
+// messages that do not decode or open, texts about which the model has nothing
+// to say, and a text that the model refuses for good while it takes another. A record may get its vector twice, after a crash between the
 // append and the checkpoint; the vector is then the same.
 type Embedder struct {
 	c      EmbedderConfig
@@ -202,13 +202,7 @@ func (e *Embedder) embed(ctx context.Context, batch []pendingText) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	vectors, err := persist(ctx, e, "embed texts", records[0].position, func() ([][]float32, error) {
-		v, err := e.c.Model.Embed(ctx, texts, embed.Document)
-		if err == nil {
-			err = embed.Check(e.c.Model.ID(), len(texts), v)
-		}
-		return v, err
-	})
+	vectors, err := e.vectors(ctx, records, texts)
 	if err != nil {
 		return err
 	}
@@ -290,10 +284,14 @@ func (e *Embedder) appendOnce(ctx context.Context, t pendingText, vector []float
 	}
 	defer clear(raw)
 	sealed, err := e.c.Keys.Seal(ctx, t.scope, label(events.KindVector, t.record, events.TypeVectorEmbedded), raw)
-	if isDestroyed(err) {
+	switch {
+	case err == nil:
+	case isDestroyed(err):
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, seal.ErrTampered), errors.Is(err, seal.ErrBadToken):
+		e.skip(ctx, t.position, err)
+		return nil
+	default:
 		return fmt.Errorf("seal vector: %w", err)
 	}
 	_, err = e.c.Appender.Append(ctx, events.Commit{
@@ -329,6 +327,8 @@ func persist[T any](ctx context.Context, e *Embedder, what string, position uint
 			return v, nil
 		case ctx.Err() != nil:
 			return v, backoff.Permanent(context.Cause(ctx))
+		case errors.Is(err, errRefused):
+			return v, backoff.Permanent(err)
 		}
 		// A model may use this library too; its final errors are not final here.
 		return v, &retryableError{err}

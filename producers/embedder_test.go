@@ -192,7 +192,7 @@ func TestEmbedder(t *testing.T) {
 		want[promoted.CandidateID] = "city rome"
 		merged := f.propose(claim(`"rome"`, day(4), source))
 		unsure := claim(`"oslo"`, day(5), source)
-		unsure.Confidence = 0.1
+		unsure.Confidence = new(0.1)
 		waiting := f.propose(unsure)
 		want[waiting.CandidateID] = "city oslo"
 		rejected := f.propose(claim(`"bonn"`, day(5)))

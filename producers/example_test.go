@@ -52,7 +52,7 @@ func Example() {
 	observed := events.At(now())
 	fact, err := g.Propose(ctx, agent, "turn-17/city", producers.ProposeRequest{
 		Subject: "maria", Predicate: "city", Value: jsontext.Value(`"Rome"`), Category: "profile",
-		Confidence: 0.99, ObservedAt: &observed, SourceEpisodes: []string{said.ID},
+		Confidence: new(0.99), ObservedAt: &observed, SourceEpisodes: []string{said.ID},
 	})
 	if err != nil {
 		log.Fatal(err)

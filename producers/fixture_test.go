@@ -146,7 +146,7 @@ func episode(subject, text string) producers.CaptureRequest {
 func claim(value string, observed time.Time, sources ...string) producers.ProposeRequest {
 	return producers.ProposeRequest{
 		Subject: "maria", Predicate: "city", Value: jsontext.Value(value), Category: "profile",
-		Confidence: 1, ObservedAt: at(observed), SourceEpisodes: sources,
+		Confidence: new(1.0), ObservedAt: at(observed), SourceEpisodes: sources,
 	}
 }
 

@@ -90,7 +90,7 @@ func (g *Gateway) newProposal(w *work, r ProposeRequest, trust events.Trust) (*p
 		candidate: events.FactProposed{
 			Fact: w.id, Subject: scope.Subject, Class: scope.Class,
 			Predicate: token(t, "predicate", r.Predicate), Scope: token(t, "scope", r.Scope), Category: scope.Class,
-			Confidence: r.Confidence, Trust: trust,
+			Confidence: *r.Confidence, Trust: trust,
 			ObservedAt: events.Micro(r.ObservedAt.Time),
 			ValidFrom:  events.Micro(r.ValidFrom.Or(time.Time{})),
 			ValidTo:    events.Micro(r.ValidTo.Or(time.Time{})),

@@ -352,7 +352,7 @@ func TestSourceForgottenMeanwhile(t *testing.T) {
 				}
 				source, other := plain.capture(subject, "one"), plain.capture("maria", "two")
 				r := claim(`"Rome"`, day(3), source)
-				r.Confidence = 1
+				r.Confidence = new(1.0)
 				if tt.extra {
 					r.SourceEpisodes = append(r.SourceEpisodes, other)
 				}
@@ -478,7 +478,7 @@ func TestRetractCandidates(t *testing.T) {
 	e := f.capture("maria", "moved")
 	reason := producers.RetractRequest{Reason: "no"}
 	unsure := claim(`1`, day(3), e)
-	unsure.Confidence = 0.5
+	unsure.Confidence = new(0.5)
 	p := f.propose(unsure)
 	if _, err := f.Retract(t.Context(), user("acme"), "", p.CandidateID, reason); err != nil {
 		t.Fatal(err)

@@ -180,10 +180,16 @@ func (w *work) sameCommand() error {
 // abandon undoes what begin made under a subject that turned out to be
 // forgotten: the record's key, the subject key above it that was made anew,
 // and the way to the forgotten id, so that the next round gets a new one.
-func (g *Gateway) abandon(ctx context.Context, w *work) error {
+// The works are all about that subject, and there is at least one.
+func (g *Gateway) abandon(ctx context.Context, works ...*work) error {
+	w := works[0]
 	tenant, sid := w.tenant.Token(), w.sid()
-	g.names.dropSubject(tenant, w.subject)
-	if err := g.keys.DestroyRecord(ctx, tenant, w.id); err != nil {
+	ids := make([]string, len(works))
+	for i, other := range works {
+		ids[i] = other.id
+		g.names.dropSubject(tenant, other.subject) // of which there may be several spellings
+	}
+	if err := g.keys.DestroyRecord(ctx, tenant, ids...); err != nil {
 		return fmt.Errorf("abandon record: %w", err)
 	}
 	if err := g.keys.DestroySubject(ctx, tenant, sid); err != nil {

@@ -43,8 +43,9 @@ type ProposeRequest struct {
 	Value    jsontext.Value `json:"value"`
 	Category string         `json:"category"`
 	// Scope keeps facts of one predicate apart that are for different uses.
-	Scope      string       `json:"scope,omitempty"`
-	Confidence float64      `json:"confidence"`
+	Scope string `json:"scope,omitempty"`
+	// Confidence is a number from 0 to 1. There is no default.
+	Confidence *float64     `json:"confidence"`
 	ObservedAt *events.Time `json:"observed_at"`
 	// ValidFrom is since when it is true; left out, since it was observed.
 	ValidFrom *events.Time `json:"valid_from,omitempty"`

@@ -127,8 +127,11 @@ func factValue(v jsontext.Value) error {
 	return jsonValue("value", v)
 }
 
-func confidence(c float64) error {
-	if math.IsNaN(c) || c < 0 || c > 1 {
+func confidence(c *float64) error {
+	if c == nil {
+		return missing("confidence")
+	}
+	if math.IsNaN(*c) || *c < 0 || *c > 1 {
 		return malformed("out_of_range", "confidence", "must be a number from 0 to 1")
 	}
 	return nil

@@ -201,10 +201,11 @@ func TestProposeRules(t *testing.T) {
 		},
 		"no category":    {func(r *producers.ProposeRequest) { r.Category = "" }, rule{events.Malformed, "missing", "category"}},
 		"scope":          {func(r *producers.ProposeRequest) { r.Scope = "\x1b" }, rule{events.Malformed, "control_character", "scope"}},
-		"NaN":            {func(r *producers.ProposeRequest) { r.Confidence = math.NaN() }, rule{events.Malformed, "out_of_range", "confidence"}},
-		"infinite":       {func(r *producers.ProposeRequest) { r.Confidence = math.Inf(1) }, rule{events.Malformed, "out_of_range", "confidence"}},
-		"negative":       {func(r *producers.ProposeRequest) { r.Confidence = -0.1 }, rule{events.Malformed, "out_of_range", "confidence"}},
-		"above one":      {func(r *producers.ProposeRequest) { r.Confidence = 1.01 }, rule{events.Malformed, "out_of_range", "confidence"}},
+		"no confidence":  {func(r *producers.ProposeRequest) { r.Confidence = nil }, rule{events.Malformed, "missing", "confidence"}},
+		"NaN":            {func(r *producers.ProposeRequest) { r.Confidence = new(math.NaN()) }, rule{events.Malformed, "out_of_range", "confidence"}},
+		"infinite":       {func(r *producers.ProposeRequest) { r.Confidence = new(math.Inf(1)) }, rule{events.Malformed, "out_of_range", "confidence"}},
+		"negative":       {func(r *producers.ProposeRequest) { r.Confidence = new(-0.1) }, rule{events.Malformed, "out_of_range", "confidence"}},
+		"above one":      {func(r *producers.ProposeRequest) { r.Confidence = new(1.01) }, rule{events.Malformed, "out_of_range", "confidence"}},
 		"no observed_at": {func(r *producers.ProposeRequest) { r.ObservedAt = nil }, rule{events.Malformed, "missing", "observed_at"}},
 		"future": {
 			func(r *producers.ProposeRequest) { r.ObservedAt = at(start().Add(time.Minute)) },
@@ -373,7 +374,7 @@ func TestErrorsHoldNoText(t *testing.T) {
 		}
 		p := producers.ProposeRequest{
 			Subject: s("subject"), Predicate: s("predicate"), Value: value, Category: s("category"), Scope: s("scope"),
-			Confidence: rapid.SampledFrom([]float64{1, 2}).Draw(t, "confidence"), ObservedAt: at(day(1)),
+			Confidence: rapid.SampledFrom([]*float64{nil, new(1.0), new(2.0)}).Draw(t, "confidence"), ObservedAt: at(day(1)),
 			SourceEpisodes: []string{s("source")}, Provenance: []events.Source{{Kind: s("pk"), Ref: s("pr")}},
 		}
 		key := s("key")

@@ -180,7 +180,7 @@ func episode(subject, text string) producers.CaptureRequest {
 // fact is a proposal that was observed on a day and is promoted.
 func fact(subject, predicate, value string, observed time.Time, sources ...string) producers.ProposeRequest {
 	return producers.ProposeRequest{
-		Subject: subject, Predicate: predicate, Value: jsontext.Value(value), Category: "profile", Confidence: 1,
+		Subject: subject, Predicate: predicate, Value: jsontext.Value(value), Category: "profile", Confidence: new(1.0),
 		ObservedAt: at(observed), SourceEpisodes: sources,
 	}
 }

@@ -238,7 +238,7 @@ func (b *bench) facts(ctx context.Context) error {
 	for i := range b.o.Facts {
 		got, err := b.n.Gateway().Propose(ctx, b.caller, "", producers.ProposeRequest{
 			Subject: subject(i), Predicate: predicate(i), Value: jsontext.Value(strconv.Quote(b.w.sentence(3))), Category: "general",
-			Confidence: 1, ObservedAt: new(events.At(observed)), SourceEpisodes: []string{sources[i/perSubject]},
+			Confidence: new(1.0), ObservedAt: new(events.At(observed)), SourceEpisodes: []string{sources[i/perSubject]},
 		})
 		if err != nil {
 			return fmt.Errorf("propose: %w", err)
