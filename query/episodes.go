@@ -10,6 +10,7 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/projectors"
+	"github.com/annals-memory/annals/projectors/index"
 )
 
 // Episode returns one episode. The errors are ErrForbidden, ErrNotFound,
@@ -30,7 +31,7 @@ func (s *Service) Episode(ctx context.Context, caller events.Caller, req RecordR
 		return EpisodeAnswer{}, events.ErrNotFound
 	case err != nil:
 		return EpisodeAnswer{}, fmt.Errorf("read episode: %w", err)
-	case row.Forgotten, r.snap.SubjectForgotten(r.token, row.Subject):
+	case row.Forgotten:
 		return EpisodeAnswer{}, events.ErrForgotten
 	}
 	episodes, err := s.episodes(ctx, []projectors.EpisodeRow{row})
@@ -115,11 +116,11 @@ func (s *Service) episodes(ctx context.Context, rows []projectors.EpisodeRow) ([
 		if opened[i] == nil {
 			continue
 		}
-		alive, err := stillThere(fresh, rows[i].Tenant, &candidate{ID: rows[i].ID, episode: &rows[i]})
+		ok, err := alive(fresh, rows[i].Tenant, index.Episode, rows[i].ID)
 		if err != nil {
 			return nil, err
 		}
-		if !alive {
+		if !ok {
 			continue
 		}
 		content, err := parse[events.EpisodeContent](opened[i])

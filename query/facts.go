@@ -10,6 +10,7 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/projectors"
+	"github.com/annals-memory/annals/projectors/index"
 )
 
 // Facts lists facts of one subject, page by page: those that are true now, or at
@@ -155,7 +156,7 @@ func (r *reading) fact(id string) (projectors.FactRow, error) {
 		return projectors.FactRow{}, events.ErrNotFound
 	case err != nil:
 		return projectors.FactRow{}, fmt.Errorf("read fact: %w", err)
-	case row.Status == events.StatusDeleted, r.snap.SubjectForgotten(r.token, row.Subject):
+	case row.Status == events.StatusDeleted:
 		return projectors.FactRow{}, events.ErrForgotten
 	}
 	return row, nil
@@ -204,12 +205,11 @@ func (s *Service) hideForgotten(ctx context.Context, rows []projectors.FactAt, o
 	}
 	defer fresh.Close() //nolint:errcheck // A snapshot that was only read has nothing to lose.
 	for i := range rows {
-		c := candidate{ID: rows[i].Fact, fact: &rows[i].FactRow}
-		alive, err := stillThere(fresh, rows[i].Tenant, &c)
+		ok, err := alive(fresh, rows[i].Tenant, index.Fact, rows[i].Fact)
 		if err != nil {
 			return err
 		}
-		if !alive {
+		if !ok {
 			opened[place[rows[i].Fact]] = nil
 		}
 	}

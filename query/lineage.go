@@ -134,21 +134,18 @@ func (s *Service) sourceLinks(ctx context.Context, r *reading, ids []string, cal
 	at := make(map[int]int)
 	for _, id := range ids {
 		link := Link{Kind: string(events.KindEpisode), ID: id, Relation: relationSource}
-		row, err := r.snap.Episode(r.token, id)
+		row, err := aliveEpisode(r.snap, r.token, id)
 		switch {
-		case errors.Is(err, events.ErrNotFound):
-			// Its subject is forgotten, or it never was.
-			link.Forgotten = true
 		case err != nil:
-			return nil, fmt.Errorf("read source: %w", err)
-		case row.Forgotten, r.snap.SubjectForgotten(r.token, row.Subject):
-			link.Forgotten = true
+			return nil, err
+		case row == nil:
+			link.Forgotten = true // or it never was
 		default:
 			if !row.OccurredUnknown {
 				link.OccurredAt = events.AtOrNil(row.OccurredAt)
 			}
 			at[len(items)] = len(links)
-			items = append(items, episodeItem(&row))
+			items = append(items, episodeItem(row))
 		}
 		links = append(links, link)
 	}

@@ -327,6 +327,14 @@ func TestStrongReads(t *testing.T) {
 		"episode forgotten": func(n *node, id, _ string) {
 			n.bury(events.KindEpisode, id)
 		},
+		"episode forgotten, then written again": func(n *node, id, _ string) {
+			first := n.lastOf(events.KindEpisode, id)
+			n.bury(events.KindEpisode, id)
+			_, err := n.log.Append(n.Context(), events.Commit{
+				ID: newID(), Aggregate: first.Aggregate, Time: n.clock.Now(), Events: first.Events,
+			}, events.Expect(n.lastOf(events.KindEpisode, id).Position))
+			must(n, err)
+		},
 		"superseded": func(n *node, id, _ string) {
 			n.hold(fact("maria", "instrument", `"cello, the new one"`, day(9), id))
 		},
@@ -361,20 +369,26 @@ func TestStrongReads(t *testing.T) {
 	}
 }
 
-// bury appends a tombstone, as the first step of a saga does.
-func (n *node) bury(kind events.Kind, id string) {
+// lastOf is the last commit of an aggregate of the tenant acme.
+func (n *node) lastOf(kind events.Kind, id string) events.Recorded {
 	n.Helper()
 	tenant, err := n.keys.Tenant(n.Context(), "acme", false)
 	must(n, err)
-	agg := events.Aggregate{Tenant: tenant.Token(), Kind: kind, ID: id}
-	last, err := n.log.Last(n.Context(), agg)
+	last, err := n.log.Last(n.Context(), events.Aggregate{Tenant: tenant.Token(), Kind: kind, ID: id})
 	must(n, err)
+	return last
+}
+
+// bury appends a tombstone, as the first step of a saga does.
+func (n *node) bury(kind events.Kind, id string) {
+	n.Helper()
+	last := n.lastOf(kind, id)
 	e, ok := last.Events[0].(events.EpisodeCaptured)
 	if !ok {
 		n.Fatalf("not an episode: %T", last.Events[0])
 	}
-	_, err = n.log.Append(n.Context(), events.Commit{
-		ID: newID(), Aggregate: agg, Time: n.clock.Now(), Events: []events.Event{events.EpisodeForgotten{Subject: e.Subject, Erasure: newID()}},
+	_, err := n.log.Append(n.Context(), events.Commit{
+		ID: newID(), Aggregate: last.Aggregate, Time: n.clock.Now(), Events: []events.Event{events.EpisodeForgotten{Subject: e.Subject, Erasure: newID()}},
 	}, events.Expect(last.Position))
 	must(n, err)
 }

@@ -255,11 +255,11 @@ func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked, exp
 		if opened[i] == nil {
 			continue
 		}
-		alive, err := stillThere(fresh, q.token, &chunk[i].candidate)
+		ok, err := alive(fresh, q.token, chunk[i].Kind, chunk[i].ID)
 		if err != nil {
 			return nil, err
 		}
-		if !alive {
+		if !ok {
 			continue
 		}
 		res, err := chunk[i].result(opened[i], explain)

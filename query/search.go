@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -49,8 +48,6 @@ type search struct {
 	at    time.Time
 	known *time.Time
 	asOf  bool
-	// forgotten remembers what was asked about subjects.
-	forgotten map[string]bool
 }
 
 // newSearch turns a request into what the index is asked. With a time of its
@@ -87,7 +84,6 @@ func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, vector [
 	}
 	out := &search{
 		reading: r, words: question, occurred: req.Occurred, at: req.AsOf.Or(r.now), asOf: req.AsOf != nil,
-		forgotten: make(map[string]bool),
 	}
 	out.known = throughMicro(req.KnownAt)
 	out.queries = out.split(q)
@@ -225,45 +221,35 @@ func (q *search) eligible(c *candidate) (bool, error) {
 }
 
 func (q *search) eligibleEpisode(c *candidate) (bool, error) {
-	row, err := q.snap.Episode(q.token, c.ID)
-	if errors.Is(err, events.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read episode: %w", err)
+	row, err := aliveEpisode(q.snap, q.token, c.ID)
+	if err != nil || row == nil {
+		return false, err
 	}
 	switch {
-	case row.Forgotten,
-		q.asOf && row.OccurredAt.After(q.at),
+	case q.asOf && row.OccurredAt.After(q.at),
 		q.known != nil && row.RecordedAt.After(*q.known),
-		!q.occurred.contains(row.OccurredAt),
-		q.gone(row.Subject):
+		!q.occurred.contains(row.OccurredAt):
 		return false, nil
 	}
-	c.episode = &row
+	c.episode = row
 	return true, nil
 }
 
 func (q *search) eligibleFact(c *candidate) (bool, error) {
-	row, err := q.snap.Fact(q.token, c.ID)
-	if errors.Is(err, events.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read fact: %w", err)
+	row, err := aliveFact(q.snap, q.token, c.ID)
+	if err != nil || row == nil {
+		return false, err
 	}
 	switch {
-	case row.Status == events.StatusDeleted,
-		expired(&row.SlotFact, q.now),
-		!q.occurred.contains(row.ObservedAt),
-		q.gone(row.Subject):
+	case expired(&row.SlotFact, q.now),
+		!q.occurred.contains(row.ObservedAt):
 		return false, nil
 	}
-	held, err := q.heldTrue(&row)
+	held, err := q.heldTrue(row)
 	if err != nil || !held {
 		return false, err
 	}
-	c.fact = &row
+	c.fact = row
 	return true, nil
 }
 
@@ -278,16 +264,6 @@ func (q *search) heldTrue(row *projectors.FactRow) (bool, error) {
 		return false, fmt.Errorf("read revision: %w", err)
 	}
 	return found && contains(rev.Valid, q.at), nil
-}
-
-// gone reports whether the subject was forgotten.
-func (q *search) gone(sid string) bool {
-	gone, ok := q.forgotten[sid]
-	if !ok {
-		gone = q.snap.SubjectForgotten(q.token, sid)
-		q.forgotten[sid] = gone
-	}
-	return gone
 }
 
 func expired(f *events.SlotFact, now time.Time) bool {

@@ -2,11 +2,9 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/annals-memory/annals/events"
-	"github.com/annals-memory/annals/projectors"
 )
 
 // confirm asks the log itself for the last word on each candidate and keeps
@@ -87,17 +85,22 @@ func (w *witness) alive(ctx context.Context, sid, episode string) (bool, error) 
 	return err == nil && !gone, err
 }
 
-// tombstoned reports whether the aggregate's last commit is its tombstone.
+// tombstoned reports whether the aggregate has a tombstone: it need not be the
+// last commit, for a writer that lost a race may have come after it.
 func (w *witness) tombstoned(ctx context.Context, kind events.Kind, id string) (bool, error) {
 	agg := events.Aggregate{Tenant: w.token, Kind: kind, ID: id}
 	if gone, ok := w.forgotten[agg]; ok {
 		return gone, nil
 	}
-	last, err := w.log.Last(ctx, agg)
-	if err != nil && !errors.Is(err, events.ErrNoCommits) {
-		return false, fmt.Errorf("read last commit: %w", err)
+	gone := false
+	for r, err := range w.log.ReadAggregate(ctx, agg, 0) {
+		if err != nil {
+			return false, fmt.Errorf("read aggregate: %w", err)
+		}
+		if gone = hasTombstone(r.Events); gone {
+			break
+		}
 	}
-	gone := err == nil && hasTombstone(last.Events)
 	w.forgotten[agg] = gone
 	return gone, nil
 }
@@ -111,26 +114,4 @@ func hasTombstone(list []events.Event) bool {
 		}
 	}
 	return false
-}
-
-// stillThere reports whether a record that was found is in a later snapshot.
-func stillThere(snap *projectors.Snapshot, tenant string, c *candidate) (bool, error) {
-	var err error
-	var gone bool
-	if c.episode != nil {
-		var row projectors.EpisodeRow
-		row, err = snap.Episode(tenant, c.ID)
-		gone = row.Forgotten || snap.SubjectForgotten(tenant, c.episode.Subject)
-	} else {
-		var row projectors.FactRow
-		row, err = snap.Fact(tenant, c.ID)
-		gone = row.Status == events.StatusDeleted || snap.SubjectForgotten(tenant, c.fact.Subject)
-	}
-	if errors.Is(err, events.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look for tombstone: %w", err)
-	}
-	return !gone, nil
 }

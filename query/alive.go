@@ -1,0 +1,51 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/projectors"
+	"github.com/annals-memory/annals/projectors/index"
+)
+
+// aliveEpisode returns the row of an episode, nil if it is not there or was
+// forgotten, itself or with its subject.
+func aliveEpisode(snap *projectors.Snapshot, tenant, id string) (*projectors.EpisodeRow, error) {
+	row, err := snap.Episode(tenant, id)
+	if errors.Is(err, events.ErrNotFound) {
+		return nil, nil //nolint:nilnil // The absence of a row is an answer.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read episode: %w", err)
+	}
+	if row.Forgotten {
+		return nil, nil //nolint:nilnil // As above.
+	}
+	return &row, nil
+}
+
+// aliveFact does the same for a fact, which is also gone with all its sources.
+func aliveFact(snap *projectors.Snapshot, tenant, id string) (*projectors.FactRow, error) {
+	row, err := snap.Fact(tenant, id)
+	if errors.Is(err, events.ErrNotFound) {
+		return nil, nil //nolint:nilnil // The absence of a row is an answer.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read fact: %w", err)
+	}
+	if row.Status == events.StatusDeleted {
+		return nil, nil //nolint:nilnil // As above.
+	}
+	return &row, nil
+}
+
+// alive reports whether a memory has a row still.
+func alive(snap *projectors.Snapshot, tenant string, kind index.Kind, id string) (bool, error) {
+	if kind == index.Episode {
+		row, err := aliveEpisode(snap, tenant, id)
+		return row != nil, err
+	}
+	row, err := aliveFact(snap, tenant, id)
+	return row != nil, err
+}
