@@ -116,8 +116,8 @@ func TestUseWaitsForParkedRecall(t *testing.T) {
 	say(events.TraceUsed{Trace: "trace-2", Memories: []string{"memory-2"}})
 	say(events.TraceJudged{Trace: "trace-2", Memory: "memory-2", Judgement: events.JudgedWrong})
 	say(events.TraceUsed{Trace: "trace-unknown", Memories: []string{"memory-3"}})
-	fs, cfg := vfs.NewMem(), Config{}
-	cfg = w.config(fs)
+	fs := vfs.NewMem()
+	cfg := w.config(fs)
 	cfg.Log = damagedLog{Follower: w.log, damage: func(m *events.Message) {
 		if m.Position == badAt {
 			m.Data = nil

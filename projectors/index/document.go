@@ -24,8 +24,8 @@ type Doc struct {
 	Kind Kind
 	// Seq is the log position of the event that created this version. It guards against old versions and breaks ties.
 	Seq uint64
-	// Session, Category, Scope and Channel are filterable tokens; empty means none.
-	Session, Category, Scope, Channel string
+	// Session, Category and Scope are filterable tokens; empty means none.
+	Session, Category, Scope string
 	// Entities are the tokens of the entities the memory mentions.
 	Entities []string
 	// Labels are further filterable tokens.
@@ -64,7 +64,7 @@ func (d *Doc) Validate() error {
 	if len(d.Entities) > MaxList || len(d.Labels) > MaxList {
 		return fmt.Errorf("check lists: %w", ErrDocument)
 	}
-	if err := checkTokens([]string{d.Session, d.Category, d.Scope, d.Channel}, true); err != nil {
+	if err := checkTokens([]string{d.Session, d.Category, d.Scope}, true); err != nil {
 		return err
 	}
 	if err := checkTokens(d.Entities, false); err != nil {

@@ -1,9 +1,6 @@
 package index
 
-import (
-	"context"
-	"fmt"
-)
+import "fmt"
 
 // The parameters of BM25.
 const (
@@ -81,13 +78,4 @@ type Candidates struct {
 	// Ceiling is what the BM25 score of a document of the scope stays below: (k1 + 1) times the sum of the inverse
 	// document frequencies of the query's words, those that no document has included. Zero without words or documents.
 	Ceiling float64
-}
-
-// Searcher is the read side of a backend at one state of the index.
-type Searcher interface {
-	// Candidates returns the ranked lists for q. A query that is out of range is refused with the errors of
-	// [Query.Validate]; a vector that is not of the model's dimension with [ErrVectorDim].
-	Candidates(ctx context.Context, q Query) (Candidates, error)
-	// Count returns the number of documents that pass f.
-	Count(ctx context.Context, f Filter) (int, error)
 }

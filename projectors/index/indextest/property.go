@@ -44,7 +44,7 @@ func (u universe) doc(t *rapid.T, seq uint64) index.Doc {
 		Kind:    index.Kind(rapid.IntRange(1, 3).Draw(t, "kind")),
 		Seq:     seq,
 		Session: optional(u.tokens).Draw(t, "session"), Category: optional(u.tokens).Draw(t, "category"),
-		Scope: optional(u.tokens).Draw(t, "scope"), Channel: optional(u.tokens).Draw(t, "channel"),
+		Scope:      optional(u.tokens).Draw(t, "scope"),
 		Entities:   rapid.SliceOfN(rapid.SampledFrom(u.tokens), 0, 3).Draw(t, "entities"),
 		Labels:     rapid.SliceOfN(rapid.SampledFrom(u.tokens), 0, 3).Draw(t, "labels"),
 		Trust:      rapid.Uint8Range(0, 3).Draw(t, "trust"),

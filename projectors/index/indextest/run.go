@@ -122,7 +122,7 @@ func corpus(r *rand.Rand, n int) []index.Op {
 		}
 		d := index.Doc{
 			Tenant: "acme", Subject: token("s", 4), ID: id(i), Kind: index.Kind(1 + r.IntN(3)), Seq: uint64(10 + i/3),
-			Session: token("n", 5), Category: token("c", 5), Scope: token("o", 3), Channel: token("h", 2),
+			Session: token("n", 5), Category: token("c", 5), Scope: token("o", 3),
 			Entities: []string{token("e", 6), token("e", 6)}, Labels: []string{token("l", 4), token("l", 4)},
 			Trust: uint8(r.IntN(5)), OccurredUS: r.Int64N(1000), ObservedUS: r.Int64N(1000),
 			ValidFromUS: r.Int64N(500), ValidToUS: 500 + r.Int64N(500), ExpiresUS: r.Int64N(3) * 400,

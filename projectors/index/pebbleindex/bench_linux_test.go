@@ -32,7 +32,7 @@ func benchDoc(r *rand.Rand, z *rand.Zipf, n int) index.Doc {
 	d := index.Doc{
 		Tenant: "acme", Subject: "3f1c9a7e5b2d4860", ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", n),
 		Kind: index.Episode, Seq: uint64(n + 1), Session: fmt.Sprintf("session-%012d", n/50),
-		Category: fmt.Sprintf("category-%d", n%5), Scope: "scope-default-00", Channel: "channel-chat-000",
+		Category: fmt.Sprintf("category-%d", n%5), Scope: "scope-default-00",
 		Entities: []string{fmt.Sprintf("entity-%09d", r.IntN(1000)), fmt.Sprintf("entity-%09d", r.IntN(1000))},
 		Labels:   []string{fmt.Sprintf("label-%010d", r.IntN(100))},
 		Trust:    2, OccurredUS: int64(n) * 1e6, ObservedUS: int64(n) * 1e6, ValidToUS: math.MaxInt64, Length: benchTerms,

@@ -109,7 +109,6 @@ func (m *matcher) match(b []byte) bool {
 	if !ok || !m.lists {
 		return ok && !r.bad
 	}
-	r.token() // the channel
 	hit, ok := r.matchList(m.any, m.all)
 	if !ok || (m.any != nil && !hit) {
 		return false

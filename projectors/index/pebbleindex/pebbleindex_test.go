@@ -89,11 +89,11 @@ func write(w *Writer, op index.Op) error {
 }
 
 func (b backend) Candidates(ctx context.Context, q index.Query) (index.Candidates, error) {
-	return b.ix.At(b.db).Candidates(ctx, q)
+	return b.ix.Candidates(ctx, b.db, q)
 }
 
 func (b backend) Count(ctx context.Context, f index.Filter) (int, error) {
-	return b.ix.At(b.db).Count(ctx, f)
+	return b.ix.Count(ctx, b.db, f)
 }
 
 func (b backend) Drop(context.Context) error {

@@ -8,10 +8,10 @@ import (
 )
 
 // The layout of a forward row: fixed fields at fixed offsets, so that most conditions are judged without parsing, then the
-// id, session, category, scope and channel as lp, entities and labels as a two-byte count and lp each, and the models as a
+// id, session, category and scope as lp, entities and labels as a two-byte count and lp each, and the models as a
 // one-byte count and lp with eight bytes of Seq each.
 const (
-	rowFormat = 1
+	rowFormat = 2
 
 	offFormat    = 0
 	offKind      = 1
@@ -45,7 +45,6 @@ type row struct {
 	session   string
 	category  string
 	scope     string
-	channel   string
 	entities  []string
 	labels    []string
 	models    []modelRef
@@ -82,7 +81,7 @@ func appendRow(b []byte, w *row) []byte {
 	}
 	b = binary.BigEndian.AppendUint64(b, w.updated)
 	b = binary.BigEndian.AppendUint64(b, w.seq)
-	for _, s := range [...]string{w.id, w.session, w.category, w.scope, w.channel} {
+	for _, s := range [...]string{w.id, w.session, w.category, w.scope} {
 		b = appendLP(b, s)
 	}
 	b = appendTokens(b, w.entities)
@@ -164,7 +163,6 @@ func parseRow(b []byte) (*row, error) {
 		session:   string(r.token()),
 		category:  string(r.token()),
 		scope:     string(r.token()),
-		channel:   string(r.token()),
 	}
 	w.entities = r.tokens()
 	w.labels = r.tokens()

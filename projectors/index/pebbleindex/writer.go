@@ -95,7 +95,7 @@ func newRow(d *index.Doc) row {
 	return row{
 		kind: d.Kind, trust: d.Trust, length: d.Length, occurred: d.OccurredUS, observed: d.ObservedUS,
 		validFrom: d.ValidFromUS, validTo: d.ValidToUS, expires: d.ExpiresUS, seq: d.Seq, updated: d.Seq,
-		id: d.ID, session: d.Session, category: d.Category, scope: d.Scope, channel: d.Channel,
+		id: d.ID, session: d.Session, category: d.Category, scope: d.Scope,
 		entities: slices.Clone(d.Entities), labels: slices.Clone(d.Labels),
 	}
 }
