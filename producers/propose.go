@@ -147,7 +147,7 @@ func (g *Gateway) tryPropose(ctx context.Context, p *proposal, now time.Time) (e
 	}
 	c := events.Commit{
 		ID: p.id, Aggregate: p.slot.aggregate, Time: now, Principal: p.principal,
-		Events: Decide(&p.slot.Slot, p.candidate, evidence, p.slot.equalTo(p.value), g.policy),
+		Events: Decide(&p.slot.Slot, p.candidate, evidence, p.slot.equalTo(p.value, now), g.policy),
 	}
 	ack, err := g.log.Append(ctx, c, events.Expect(p.slot.Position))
 	if err != nil {

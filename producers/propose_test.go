@@ -109,6 +109,33 @@ func TestProposeSources(t *testing.T) {
 	})
 }
 
+// A fact that has expired is confirmed by nothing: what is said again is a fact
+// of its own, and is current.
+func TestProposeWhatHasExpired(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	e := f.capture("maria", "moved")
+	r := claim(`"Rome"`, day(3), e)
+	r.ExpiresAt = at(start().Add(time.Hour))
+	first := f.propose(r)
+	if again := f.propose(claim(`"Rome"`, day(4), e)); again.FactID != first.FactID {
+		t.Errorf("control: %+v", again)
+	}
+	evening := func() time.Time { return start().Add(2 * time.Hour) }
+	g, err := producers.New(producers.Config{Log: f.log, Keys: f.keys, Quarantine: f.quarantine, Now: evening, NewID: newID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Gateway = g
+	later := f.propose(claim(`"Rome"`, day(5), e))
+	if later.Decision != events.DecisionPromote || later.FactID == first.FactID {
+		t.Errorf("%+v", later)
+	}
+	if fact := f.slotOf("maria", "city").At(evening()); fact == nil || fact.Fact != later.FactID {
+		t.Errorf("true: %v", fact)
+	}
+}
+
 // R-12: a correction supersedes, and what it corrects stays as history.
 func TestProposeSupersedes(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -79,9 +80,13 @@ func openedValue(res seal.Result) (jsontext.Value, error) {
 	return canonicalJSON(content.Value)
 }
 
-// equalTo tells which facts have the canonical value.
-func (s *slotState) equalTo(value jsontext.Value) func(fact string) bool {
+// equalTo tells which facts have the canonical value. One that has expired has
+// none that could be confirmed: nobody reads it any more.
+func (s *slotState) equalTo(value jsontext.Value, now time.Time) func(fact string) bool {
 	return func(fact string) bool {
+		if f := s.Find(fact); f != nil && !f.ExpiresAt.IsZero() && !f.ExpiresAt.After(now) {
+			return false
+		}
 		v, ok := s.values[fact]
 		return ok && v != nil && bytes.Equal(v, value)
 	}

@@ -102,6 +102,29 @@ func (tr *traffic) run(ctx context.Context, c *client.Client, worker, round int,
 	}
 }
 
+// perRound is how many captures are acknowledged before a server may die, so
+// that a slow machine tests as much as a quick one.
+const perRound = 6
+
+func (tr *traffic) count() int {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.acks
+}
+
+// outlast returns after d, and not before that many captures are acknowledged
+// in all; a server that takes none for ten seconds is not waited for.
+func (tr *traffic) outlast(acks int, d time.Duration) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	begun := time.Now()
+	for now := range tick.C {
+		if gone := now.Sub(begun); gone >= d && (tr.count() >= acks || gone > 10*time.Second) {
+			return
+		}
+	}
+}
+
 func captureKeyed(ctx context.Context, c *client.Client, key string) (string, error) {
 	var out struct {
 		ID string `json:"id"`
@@ -138,8 +161,7 @@ func TestKill(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, uint64(round*4+w+1)))
 			wg.Go(func() { tr.run(ctx, s.Client, w, round, r) })
 		}
-		timer := time.NewTimer(time.Duration(20+rng.IntN(400)) * time.Millisecond)
-		<-timer.C
+		tr.outlast(tr.count()+perRound, time.Duration(20+rng.IntN(400))*time.Millisecond)
 		s.kill()
 		cancel()
 		wg.Wait()

@@ -355,8 +355,9 @@ func (n *Node) whileRunning(ctx context.Context) (context.Context, context.Cance
 	return ctx, func() { cancel(nil) }
 }
 
-// Settle returns when everything in the log is embedded and in every view, or
-// with an error when the node ends.
+// Settle returns when everything in the log is embedded and in every view, and
+// the keys that forgets have left to be destroyed are, or with an error when the
+// node ends.
 func (n *Node) Settle(ctx context.Context) error {
 	ctx, cancel := n.whileRunning(ctx)
 	defer cancel()
@@ -371,6 +372,9 @@ func (n *Node) Settle(ctx context.Context) error {
 		return fmt.Errorf("settle: %w", err)
 	}
 	if err := n.views.WaitFor(ctx, state.Last); err != nil {
+		return fmt.Errorf("settle: %w", err)
+	}
+	if err := n.eraser.WaitShredded(ctx); err != nil {
 		return fmt.Errorf("settle: %w", err)
 	}
 	return nil
