@@ -14,7 +14,7 @@ import (
 )
 
 // Episode returns one episode. The errors are ErrForbidden, ErrNotFound,
-// ErrForgotten and ErrBehind.
+// ErrForgotten, ErrDamaged and ErrBehind.
 func (s *Service) Episode(ctx context.Context, caller events.Caller, req RecordRequest) (EpisodeAnswer, error) {
 	r, err := s.open(ctx, caller, req.WaitFor, events.RoleAgent, events.RoleReviewer, events.RoleAdmin)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Service) Episode(ctx context.Context, caller events.Caller, req RecordR
 		return EpisodeAnswer{}, err
 	}
 	if len(episodes) == 0 {
-		return EpisodeAnswer{}, events.ErrForgotten
+		return EpisodeAnswer{}, s.lost(ctx, r.token, events.KindEpisode, id, row.Subject)
 	}
 	return EpisodeAnswer{Episode: episodes[0], Position: r.snap.Position()}, nil
 }

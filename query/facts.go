@@ -74,7 +74,7 @@ func (r *FactsRequest) question() string {
 }
 
 // Fact returns one fact as it is known now, current or not. The errors are
-// ErrForbidden, ErrNotFound, ErrForgotten and ErrBehind.
+// ErrForbidden, ErrNotFound, ErrForgotten, ErrDamaged and ErrBehind.
 func (s *Service) Fact(ctx context.Context, caller events.Caller, req RecordRequest) (FactAnswer, error) {
 	r, err := s.open(ctx, caller, req.WaitFor, events.RoleAgent, events.RoleReviewer, events.RoleAdmin)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *Service) Fact(ctx context.Context, caller events.Caller, req RecordRequ
 		return FactAnswer{}, err
 	}
 	if len(facts) == 0 {
-		return FactAnswer{}, events.ErrForgotten
+		return FactAnswer{}, s.lost(ctx, r.token, events.KindFact, row.Slot, row.Subject)
 	}
 	return FactAnswer{Fact: facts[0], Position: r.snap.Position()}, nil
 }

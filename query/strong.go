@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/annals-memory/annals/events"
@@ -114,4 +115,26 @@ func hasTombstone(list []events.Event) bool {
 		}
 	}
 	return false
+}
+
+// ErrDamaged says that a record cannot be opened and that nothing in the log says
+// that it was forgotten: its key is lost, which is damage and no answer.
+var ErrDamaged = errors.New("record cannot be opened: its key is missing and no tombstone says why")
+
+// lost tells what it means that the key of a record is not there.
+func (s *Service) lost(ctx context.Context, token string, kind events.Kind, id, sid string) error {
+	w := witness{log: s.log, token: token, forgotten: make(map[events.Aggregate]bool)}
+	for _, a := range []struct {
+		kind events.Kind
+		id   string
+	}{{events.KindSubject, sid}, {kind, id}} {
+		gone, err := w.tombstoned(ctx, a.kind, a.id)
+		if err != nil {
+			return err
+		}
+		if gone {
+			return events.ErrForgotten
+		}
+	}
+	return ErrDamaged
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/annals-memory/annals/cmd/annals/internal/auth"
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/query"
 )
 
 // Problem is an error as RFC 9457 problem details.
@@ -74,6 +75,9 @@ func problemOf(err error) (p Problem, ok bool) {
 		if errors.Is(err, row.err) {
 			return problem(row.status, row.code, row.detail), true
 		}
+	}
+	if errors.Is(err, query.ErrDamaged) {
+		return problem(http.StatusInternalServerError, "damaged", "the record's key is missing and nothing says that it was forgotten"), false
 	}
 	return problem(http.StatusInternalServerError, "internal", "something is wrong on this side"), false
 }
