@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -181,8 +183,13 @@ func sweep(fs vfs.FS, dir string, current uint64) (highest uint64, err error) {
 	return highest, nil
 }
 
-// damaged reports whether a store can only be thrown away: its files are corrupt or not there.
+// damaged reports whether a store that cannot be opened is to be built anew: whatever is wrong inside it, for a view can be
+// thrown away; not what is wrong around it, which the next build would meet again.
 func damaged(err error) bool {
-	return pebble.IsCorruptionError(err) || errors.Is(err, pebble.ErrDBDoesNotExist) || isNotExist(err) ||
-		errors.Is(err, ErrCorrupt)
+	for _, around := range []error{os.ErrPermission, syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.EROFS, syscall.ENOMEM} {
+		if errors.Is(err, around) {
+			return false
+		}
+	}
+	return true
 }

@@ -213,6 +213,13 @@ func (l *lane) ensure(ctx context.Context) error {
 		g = l.serving
 	}
 	e, err := newEngine(l.spec, g.db, l.publish)
+	if err != nil && reason == "" && damaged(err) {
+		l.log.ErrorContext(ctx, "view is discarded and built anew", slog.String("reason", "view is damaged"))
+		if err := l.reset(); err != nil {
+			return err
+		}
+		e, err = newEngine(l.spec, l.serving.db, l.publish)
+	}
 	if err != nil {
 		return err
 	}

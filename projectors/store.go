@@ -49,10 +49,18 @@ func openStore(fs vfs.FS, dir string, cache *pebble.Cache, log *slog.Logger, cre
 		L0CompactionThreshold: level0Compaction,
 		L0StopWritesThreshold: level0Stop,
 	}
-	opts.EventListener = &pebble.EventListener{BackgroundError: func(error) {
-		log.Error("view store failed in the background")
-		failed()
-	}}
+	opts.EventListener = &pebble.EventListener{
+		BackgroundError: func(error) {
+			log.Error("view store failed in the background")
+			failed()
+		},
+		// Left out, a damaged block ends the process. Whoever reads it gets an error too; the view is unhealthy until it is
+		// built again.
+		DataCorruption: func(pebble.DataCorruptionInfo) {
+			log.Error("view is damaged on disk; replay it")
+			failed()
+		},
+	}
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
 	}

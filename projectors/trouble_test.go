@@ -3,6 +3,7 @@ package projectors
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -217,4 +218,93 @@ func TestForeignTombstoneBehindParked(t *testing.T) {
 			t.Errorf("what came after: %v", err)
 		}
 	})
+}
+
+// TestDamagedFiles holds that no byte of a view is trusted: verify reads all of them, and a file that cannot be opened
+// costs the view, which is built again, and not the start.
+func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(b []byte) []byte{
+		"cut in half": func(b []byte) []byte { return b[:len(b)/2] },
+		"a byte of the middle": func(b []byte) []byte {
+			b[len(b)/2] ^= 1
+			return b
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			populate(t, w)
+			fs := vfs.NewMem()
+			cfg := w.config(fs)
+			v := start(t, cfg)
+			v.waitFor(t, w.head)
+			v.close(t)
+			table := largestTable(t, fs, fs.PathJoin(cfg.Dir, Memories))
+			f, err := fs.Open(table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(f)
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			out, err := fs.Create(table, vfs.WriteCategoryUnspecified)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = out.Write(damage(b))
+			if err := errors.Join(err, out.Close()); err != nil {
+				t.Fatal(err)
+			}
+			v = start(t, cfg)
+			defer v.close(t)
+			v.waitFor(t, w.head)
+			res, err := v.Verify(t.Context(), Memories, nil)
+			l, laneErr := v.lane(Memories)
+			if laneErr != nil {
+				t.Fatal(laneErr)
+			}
+			rebuilt := l.serving.num
+			if seen := err != nil || !res.OK; seen == (rebuilt > 1) {
+				t.Errorf("damage seen by verify: %v; generation %d; %+v %v", seen, rebuilt, res, err)
+			}
+			if _, err := v.Replay(t.Context(), Memories, nil); rebuilt == 1 && err == nil {
+				if res, err := v.Verify(t.Context(), Memories, nil); err != nil || !res.OK {
+					t.Errorf("after a replay: %+v %v", res, err)
+				}
+			}
+		})
+	}
+}
+
+// largestTable is the largest table of a view.
+func largestTable(t *testing.T, fs vfs.FS, dir string) string {
+	t.Helper()
+	var table string
+	var size int64
+	gens, err := fs.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gen := range gens {
+		files, err := fs.List(fs.PathJoin(dir, gen))
+		if err != nil {
+			continue // CURRENT is no folder
+		}
+		for _, file := range files {
+			path := fs.PathJoin(dir, gen, file)
+			info, err := fs.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(file, ".sst") && info.Size() > size {
+				table, size = path, info.Size()
+			}
+		}
+	}
+	if table == "" {
+		t.Fatal("the view has no table")
+	}
+	return table
 }
