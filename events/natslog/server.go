@@ -62,6 +62,8 @@ type Server struct {
 	srv    *server.Server
 	lock   *flock.Flock
 	logger *slog.Logger
+	// launched is closed when the server's own start has ended, well or not.
+	launched chan struct{}
 }
 
 // StartServer starts a server and returns when it takes connections. It
@@ -86,7 +88,7 @@ func StartServer(ctx context.Context, o Options) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("start server: %w: %w", ErrServerFailed, err), unlock(lock))
 	}
 	srv.SetLoggerV2(logger, false, false, false)
-	s := &Server{srv: srv, lock: lock, logger: o.Logger}
+	s := &Server{srv: srv, lock: lock, logger: o.Logger, launched: make(chan struct{})}
 	if err := s.start(ctx, logger, o.ReadyTimeout); err != nil {
 		return nil, errors.Join(fmt.Errorf("start server: %w", err), s.Close())
 	}
@@ -100,6 +102,7 @@ func (s *Server) start(ctx context.Context, logger *serverLogger, wait time.Dura
 	started := make(chan bool, 1)
 	go func() {
 		s.srv.Start()
+		close(s.launched)
 		failed, _ := logger.failed()
 		started <- !failed && s.srv.ReadyForConnections(wait)
 	}()
@@ -138,10 +141,20 @@ func (s *Server) URL() string {
 	return s.srv.ClientURL()
 }
 
+// launchGrace bounds how long Close waits for a start that it has cut off.
+const launchGrace = 5 * time.Second
+
 // Close stops the server and returns when everything is on the disk and the
 // directory is free. It can be called more than once.
 func (s *Server) Close() error {
 	s.srv.Shutdown()
+	// A start that was not waited for may still be writing.
+	timer := time.NewTimer(launchGrace)
+	defer timer.Stop()
+	select {
+	case <-s.launched:
+	case <-timer.C:
+	}
 	s.srv.WaitForShutdown()
 	return unlock(s.lock)
 }
