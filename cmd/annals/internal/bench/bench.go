@@ -42,7 +42,7 @@ type Options struct {
 
 // Run measures a fresh node that runs.
 func Run(ctx context.Context, n *node.Node, dir string, o Options) (Report, error) {
-	b := &bench{n: n, dir: dir, o: o, r: Report{}, w: newWriter(1), caller: auth.Local()}
+	b := &bench{n: n, dir: dir, o: o, r: Report{}, w: NewWriter(1), caller: auth.Local()}
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
@@ -66,7 +66,7 @@ type bench struct {
 	dir    string
 	o      Options
 	r      Report
-	w      *writer
+	w      *Writer
 	caller events.Caller
 	scope  int // episodes in the measured scope so far
 }
@@ -81,7 +81,7 @@ const (
 
 func (b *bench) episode(subject string) producers.CaptureRequest {
 	return producers.CaptureRequest{
-		Subject: subject, Text: b.w.sentence(turnWords), Source: events.Source{Kind: "bench", Ref: "-"},
+		Subject: subject, Text: b.w.Sentence(turnWords), Source: events.Source{Kind: "bench", Ref: "-"},
 	}
 }
 
@@ -252,7 +252,7 @@ func (b *bench) facts(ctx context.Context) error {
 	start := time.Now()
 	for i := range b.o.Facts {
 		got, err := b.n.Gateway().Propose(ctx, b.caller, "", producers.ProposeRequest{
-			Subject: subject(i), Predicate: predicate(i), Value: jsontext.Value(strconv.Quote(b.w.sentence(3))), Category: "general",
+			Subject: subject(i), Predicate: predicate(i), Value: jsontext.Value(strconv.Quote(b.w.Sentence(3))), Category: "general",
 			Confidence: new(1.0), ObservedAt: new(events.At(observed)), SourceEpisodes: []string{sources[i/perSubject]},
 		})
 		if err != nil {
@@ -316,7 +316,7 @@ func (o *once) EncodeQuery(_ context.Context, text string) ([]float32, error) {
 func (b *bench) recall(ctx context.Context) error {
 	queries := make([]string, 64)
 	for i := range queries {
-		queries[i] = b.w.sentence(8)
+		queries[i] = b.w.Sentence(8)
 	}
 	memo := &once{Encoder: b.n.Encoder(), vectors: map[string][]float32{}}
 	if err := memo.fill(ctx, queries); err != nil {

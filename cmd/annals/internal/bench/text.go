@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// writer makes sentences of a vocabulary whose words are as unequally frequent
+// Writer makes sentences of a vocabulary whose words are as unequally frequent
 // as those of a language (Zipf's law).
-type writer struct {
+type Writer struct {
 	rng  *rand.Rand
 	zipf *rand.Zipf
 }
 
 const vocabulary = 20_000
 
-func newWriter(seed uint64) *writer {
+// NewWriter returns a writer whose sentences follow from the seed.
+func NewWriter(seed uint64) *Writer {
 	rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // Repeatable text, not a secret.
-	return &writer{rng: rng, zipf: rand.NewZipf(rng, 1.1, 8, vocabulary-1)}
+	return &Writer{rng: rng, zipf: rand.NewZipf(rng, 1.1, 8, vocabulary-1)}
 }
 
 // word is the i-th word: pronounceable, unique, its length growing with rarity.
@@ -30,8 +31,8 @@ func word(i uint64) string {
 	return b.String()
 }
 
-// sentence is that many words.
-func (w *writer) sentence(words int) string {
+// Sentence is that many words, separated by blanks.
+func (w *Writer) Sentence(words int) string {
 	list := make([]string, words)
 	for i := range list {
 		list[i] = word(w.zipf.Uint64())

@@ -46,6 +46,8 @@ type Options struct {
 	// EmbedURL names an OpenAI-compatible endpoint; "" is the built-in model.
 	EmbedURL, EmbedModel, EmbedKey string
 	EmbedDim                       int
+	// Model embeds in place of both; nil is what EmbedURL says.
+	Model embed.Embedder
 	// CacheBytes is the block cache of the views.
 	CacheBytes int64
 	Logger     *slog.Logger
@@ -121,6 +123,9 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 }
 
 func openModel(ctx context.Context, o Options) (embed.Embedder, error) {
+	if o.Model != nil {
+		return o.Model, nil
+	}
 	if o.EmbedURL == "" {
 		m, err := uselite.New()
 		if err != nil {
