@@ -9,6 +9,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // item is one valid item of a batch on its way.
@@ -78,7 +79,7 @@ func (g *Gateway) batchItems(ctx context.Context, caller events.Caller, key stri
 	if err != nil {
 		return nil, err
 	}
-	principal := principalToken(t, caller.Principal)
+	principal := token.Principal(t, caller.Principal)
 	items := make([]*item, 0, len(valid))
 	for _, i := range valid {
 		cmd := command{name: cmdBatch, principal: caller.Principal, key: key, part: strconv.Itoa(i)}
@@ -193,9 +194,9 @@ func (g *Gateway) createKeys(ctx context.Context, items []*item) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		n, err := it.work.note(sid).encode()
+		n, err := it.work.note(sid).Encode()
 		if err != nil {
-			return false, err
+			return false, fmt.Errorf("create record keys: %w", err)
 		}
 		scope := seal.Scope{Tenant: it.work.tenant.Token(), Subject: sid, Class: it.work.category}
 		news[i] = seal.NewRecord{Scope: scope, Record: it.work.id, Note: n}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // Capture keeps one episode. It is answered when the log has it. An episode of
@@ -45,7 +46,7 @@ func (g *Gateway) capture(ctx context.Context, w *work, r CaptureRequest, channe
 // aim points the work at the subject and class of the episode.
 func (w *work) aim(r CaptureRequest) {
 	w.subject = r.Subject
-	w.category = categoryToken(w.tenant, r.Category)
+	w.category = classOf(w.tenant, r.Category)
 	w.locate = func(string) (events.Kind, string) { return events.KindEpisode, w.id }
 }
 
@@ -130,8 +131,8 @@ func (w *work) episodeCommit(r CaptureRequest, trust events.Trust, now time.Time
 		OccurredAt:      events.Micro(r.OccurredAt.Or(now)),
 		OccurredUnknown: r.OccurredAt == nil,
 		Trust:           trust,
-		Session:         token(t, "session", r.Session),
-		Source:          sourceToken(t, r.Source),
+		Session:         token.Session(t, r.Session),
+		Source:          token.Source(t, r.Source),
 		Entities:        entityTokens(t, r.Entities),
 		Labels:          labels,
 		Content:         content,
@@ -150,10 +151,7 @@ func (w *work) episodeCommit(r CaptureRequest, trust events.Trust, now time.Time
 
 // entityTokens are sorted and distinct, so that their order tells nothing.
 func entityTokens(t *seal.Tenant, entities []string) []string {
-	tokens := make([]string, len(entities))
-	for i, e := range entities {
-		tokens[i] = token(t, "entity", e)
-	}
+	tokens := token.Each(t, token.Entity, entities...)
 	slices.Sort(tokens)
 	return slices.Compact(tokens)
 }
@@ -161,9 +159,9 @@ func entityTokens(t *seal.Tenant, entities []string) []string {
 func labelTokens(t *seal.Tenant, r CaptureRequest) ([]string, error) {
 	tokens := make([]string, 0, len(r.Metadata))
 	for _, k := range slices.Sorted(maps.Keys(r.Metadata)) {
-		l, err := labelToken(t, k, r.Metadata[k])
+		l, err := token.Label(t, k, r.Metadata[k])
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("make label: %w", err)
 		}
 		tokens = append(tokens, l)
 	}

@@ -2,7 +2,6 @@ package producers
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 	"github.com/annals-memory/annals/producers/embed"
 )
 
@@ -295,7 +295,7 @@ func (e *Embedder) appendOnce(ctx context.Context, t pendingText, vector []float
 		return fmt.Errorf("seal vector: %w", err)
 	}
 	_, err = e.c.Appender.Append(ctx, events.Commit{
-		ID:        vectorCommit(t.record, e.model),
+		ID:        token.Vector(t.record, e.model),
 		Aggregate: events.Aggregate{Tenant: t.scope.Tenant, Kind: events.KindVector, ID: events.SharedID},
 		Time:      events.Micro(e.c.Now()),
 		Events: []events.Event{events.VectorEmbedded{
@@ -307,13 +307,6 @@ func (e *Embedder) appendOnce(ctx context.Context, t pendingText, vector []float
 		return fmt.Errorf("append vector: %w", err)
 	}
 	return nil
-}
-
-// vectorCommit is the same for the same record and model, so that the log
-// knows a repetition.
-func vectorCommit(record, model string) string {
-	sum := sha256.Sum256([]byte("vector\x00" + record + "\x00" + model))
-	return uuid8(sum[:16])
 }
 
 // persist retries an operation until it succeeds or the context ends.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // evidence asks the log about every source, in the order of the request. An
@@ -14,7 +15,7 @@ func (g *Gateway) evidence(ctx context.Context, tenant string, sources []string)
 	list := make([]Evidence, len(sources))
 	lives := make(map[string]string) // subject id to its erasure, "" if alive
 	for i, s := range sources {
-		id := canonicalID(s)
+		id := token.CanonicalID(s)
 		if id == "" {
 			continue // no id of ours, and perhaps somebody's name: it goes no further
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // maxTries bounds how often a command decides again because another one was
@@ -33,9 +34,9 @@ func (g *Gateway) Propose(ctx context.Context, caller events.Caller, key string,
 		return Proposed{}, err
 	}
 	w.subject = r.Subject
-	w.category = categoryToken(w.tenant, r.Category)
+	w.category = classOf(w.tenant, r.Category)
 	w.locate = func(sid string) (events.Kind, string) {
-		return events.KindFact, slotID(w.tenant, sid, r.Predicate, r.Scope)
+		return events.KindFact, token.Slot(w.tenant, sid, r.Predicate, r.Scope)
 	}
 	if err := g.begin(ctx, w); err != nil {
 		return Proposed{}, err
@@ -64,9 +65,9 @@ type proposal struct {
 }
 
 func (g *Gateway) newProposal(w *work, r ProposeRequest, trust events.Trust) (*proposal, error) {
-	value, err := canonicalJSON(r.Value)
+	value, err := token.Canonical(r.Value)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("encode value: %w", err)
 	}
 	stored := r.Value.Clone()
 	if err := stored.Compact(); err != nil {
@@ -89,7 +90,7 @@ func (g *Gateway) newProposal(w *work, r ProposeRequest, trust events.Trust) (*p
 		},
 		candidate: events.FactProposed{
 			Fact: w.id, Subject: scope.Subject, Class: scope.Class,
-			Predicate: token(t, "predicate", r.Predicate), Scope: token(t, "scope", r.Scope), Category: scope.Class,
+			Predicate: token.Predicate(t, r.Predicate), Scope: token.Scope(t, r.Scope), Category: scope.Class,
 			Confidence: *r.Confidence, Trust: trust,
 			ObservedAt: events.Micro(r.ObservedAt.Time),
 			ValidFrom:  events.Micro(r.ValidFrom.Or(time.Time{})),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // work is one command on its way: who it is from, what it makes, and under
@@ -41,7 +42,7 @@ func (g *Gateway) prepare(ctx context.Context, c events.Caller, cmd command, req
 	if err != nil {
 		return nil, err
 	}
-	return g.prepareIn(t, principalToken(t, c.Principal), cmd, request)
+	return g.prepareIn(t, token.Principal(t, c.Principal), cmd, request)
 }
 
 func (g *Gateway) prepareIn(t *seal.Tenant, principal string, cmd command, request any) (*work, error) {
@@ -49,11 +50,10 @@ func (g *Gateway) prepareIn(t *seal.Tenant, principal string, cmd command, reque
 	if cmd.key == "" {
 		return w, nil
 	}
-	fp, err := fingerprint(t, request)
-	if err != nil {
-		return nil, err
+	var err error
+	if w.fingerprint, err = token.Fingerprint(t, request); err != nil {
+		return nil, fmt.Errorf("compare request: %w", err)
 	}
-	w.fingerprint = fp
 	return w, nil
 }
 
@@ -140,9 +140,9 @@ func later(f func() (life, error)) func() (life, error) {
 // createKey makes the record's key, or takes the one that an earlier attempt
 // of the same command made.
 func (g *Gateway) createKey(ctx context.Context, w *work, scope seal.Scope) error {
-	n, err := w.note(scope.Subject).encode()
+	n, err := w.note(scope.Subject).Encode()
 	if err != nil {
-		return err
+		return fmt.Errorf("create record key: %w", err)
 	}
 	w.rec, w.existed, err = g.keys.CreateRecord(ctx, scope, w.id, n)
 	switch {
@@ -157,16 +157,16 @@ func (g *Gateway) createKey(ctx context.Context, w *work, scope seal.Scope) erro
 	return w.sameCommand()
 }
 
-func (w *work) note(sid string) note {
+func (w *work) note(sid string) token.Note {
 	kind, aggregate := w.locate(sid)
-	return note{Fingerprint: w.fingerprint, Kind: kind, Aggregate: aggregate, Position: w.position}
+	return token.Note{Fingerprint: w.fingerprint, Kind: kind, Aggregate: aggregate, Position: w.position}
 }
 
 // sameCommand says whether the stored key was made by this very command.
 func (w *work) sameCommand() error {
-	stored, err := decodeNote(w.rec.Note())
+	stored, err := token.ParseNote(w.rec.Note())
 	if err != nil {
-		return err
+		return fmt.Errorf("read command: %w", err)
 	}
 	if w.cmd.key == "" {
 		return fmt.Errorf("create record key: %w", events.ErrConflict) // a fresh id that is not fresh
@@ -220,7 +220,7 @@ func (g *Gateway) commandRow(ctx context.Context, w *work, scope seal.Scope) err
 	if w.cmd.key == "" {
 		return nil
 	}
-	w.locate = func(string) (events.Kind, string) { return kindCommand, w.id }
+	w.locate = func(string) (events.Kind, string) { return token.KindCommand, w.id }
 	if err := g.createKey(ctx, w, scope); err != nil || !w.rec.First() {
 		return err
 	}

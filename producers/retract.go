@@ -11,6 +11,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // Retract ends a fact, or withdraws a candidate, without a replacement. Once
@@ -30,7 +31,7 @@ func (g *Gateway) Retract(ctx context.Context, caller events.Caller, key, fact s
 		RetractRequest
 	}
 	cmd := command{name: cmdRetract, principal: caller.Principal, key: key}
-	w, err := g.prepare(ctx, caller, cmd, request{canonicalID(fact), r})
+	w, err := g.prepare(ctx, caller, cmd, request{token.CanonicalID(fact), r})
 	if err != nil {
 		return Written{}, err
 	}
@@ -50,26 +51,26 @@ func (g *Gateway) Retract(ctx context.Context, caller events.Caller, key, fact s
 }
 
 // find finds a record of the tenant by its id, through the row of its key.
-func (g *Gateway) find(ctx context.Context, t *seal.Tenant, id string, kind events.Kind) (*seal.Record, note, error) {
-	if id = canonicalID(id); id == "" {
-		return nil, note{}, events.ErrNotFound
+func (g *Gateway) find(ctx context.Context, t *seal.Tenant, id string, kind events.Kind) (*seal.Record, token.Note, error) {
+	if id = token.CanonicalID(id); id == "" {
+		return nil, token.Note{}, events.ErrNotFound
 	}
 	rec, err := g.keys.Record(ctx, t.Token(), id)
 	if gone, ok := errors.AsType[*seal.KeyDestroyedError](err); ok {
 		if gone.Level == seal.LevelRecord {
-			return nil, note{}, events.ErrNotFound
+			return nil, token.Note{}, events.ErrNotFound
 		}
-		return nil, note{}, events.ErrForgotten
+		return nil, token.Note{}, events.ErrForgotten
 	}
 	if err != nil {
-		return nil, note{}, fmt.Errorf("find record: %w", err)
+		return nil, token.Note{}, fmt.Errorf("find record: %w", err)
 	}
-	n, err := decodeNote(rec.Note())
+	n, err := token.ParseNote(rec.Note())
 	if err != nil {
-		return nil, note{}, err
+		return nil, token.Note{}, fmt.Errorf("find record: %w", err)
 	}
 	if n.Kind != kind {
-		return nil, note{}, events.ErrNotFound
+		return nil, token.Note{}, events.ErrNotFound
 	}
 	return rec, n, nil
 }

@@ -163,24 +163,3 @@ func each[T any](field string, list []T, check func(field string, v T) error) er
 func source(field string, s events.Source) error {
 	return first(required(field+".kind", s.Kind), required(field+".ref", s.Ref))
 }
-
-// canonicalID is s as a canonical UUID, or "" if it is none.
-func canonicalID(s string) string {
-	if len(s) != 36 {
-		return ""
-	}
-	b := []byte(s)
-	for i, c := range b {
-		switch {
-		case i == 8 || i == 13 || i == 18 || i == 23:
-			if c != '-' {
-				return ""
-			}
-		case c >= 'A' && c <= 'F':
-			b[i] = c - 'A' + 'a'
-		case (c < '0' || c > '9') && (c < 'a' || c > 'f'):
-			return ""
-		}
-	}
-	return string(b)
-}

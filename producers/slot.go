@@ -11,6 +11,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // slotState is a slot as the log has it.
@@ -77,7 +78,11 @@ func openedValue(res seal.Result) (jsontext.Value, error) {
 	if err := json.Unmarshal(res.Plaintext, &content); err != nil {
 		return nil, events.ErrCorrupt
 	}
-	return canonicalJSON(content.Value)
+	v, err := token.Canonical(content.Value)
+	if err != nil {
+		return nil, fmt.Errorf("read value: %w", err)
+	}
+	return v, nil
 }
 
 // equalTo tells which facts have the canonical value. One that has expired has

@@ -9,6 +9,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // life is what the log says of a subject.
@@ -82,10 +83,10 @@ func (g *Gateway) registration(ctx context.Context, t *seal.Tenant, sid, name, p
 // newSubjectKey makes the key of a subject's own first event, which also seals
 // what is asked about it, or takes the one that is there.
 func (g *Gateway) newSubjectKey(ctx context.Context, t *seal.Tenant, sid string) (*seal.Record, error) {
-	scope := seal.Scope{Tenant: t.Token(), Subject: sid, Class: categoryToken(t, "")}
-	n, err := note{Kind: events.KindSubject, Aggregate: sid}.encode()
+	scope := seal.Scope{Tenant: t.Token(), Subject: sid, Class: classOf(t, "")}
+	n, err := token.Note{Kind: events.KindSubject, Aggregate: sid}.Encode()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("create subject key: %w", err)
 	}
 	rec, _, err := g.keys.CreateRecord(ctx, scope, sid, n)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // RecordRecall keeps which memories an answer was made of, and returns the id
@@ -39,7 +40,7 @@ func (g *Gateway) RecordRecall(ctx context.Context, caller events.Caller, r Reca
 	if memories == nil {
 		memories = []string{}
 	}
-	w := &work{tenant: t, principal: principalToken(t, caller.Principal), id: id}
+	w := &work{tenant: t, principal: token.Principal(t, caller.Principal), id: id}
 	position, err = g.appendTrace(ctx, w, events.TraceRecalled{
 		Trace: id, Subject: scope.Subject, Class: scope.Class, At: r.At,
 		Memories: memories, Weights: r.Weights, Content: content,
@@ -60,13 +61,13 @@ func (g *Gateway) UseTrace(ctx context.Context, caller events.Caller, key, trace
 		UseRequest
 	}
 	return g.reportOn(ctx, caller, command{name: cmdUse, principal: caller.Principal, key: key}, trace,
-		request{canonicalID(trace), r}, func(t *seal.Tenant) events.Event {
+		request{token.CanonicalID(trace), r}, func(t *seal.Tenant) events.Event {
 			ids := make([]string, len(r.MemoryIDs))
 			for i, id := range r.MemoryIDs {
-				ids[i] = canonicalID(id)
+				ids[i] = token.CanonicalID(id)
 			}
 			return events.TraceUsed{
-				Trace: canonicalID(trace), Memories: ids, AnswerRef: token(t, "answer_ref", r.AnswerRef),
+				Trace: token.CanonicalID(trace), Memories: ids, AnswerRef: token.AnswerRef(t, r.AnswerRef),
 			}
 		})
 }
@@ -85,9 +86,9 @@ func (g *Gateway) JudgeTrace(ctx context.Context, caller events.Caller, key, tra
 		FeedbackRequest
 	}
 	return g.reportOn(ctx, caller, command{name: cmdJudge, principal: caller.Principal, key: key}, trace,
-		request{canonicalID(trace), r}, func(*seal.Tenant) events.Event {
+		request{token.CanonicalID(trace), r}, func(*seal.Tenant) events.Event {
 			return events.TraceJudged{
-				Trace: canonicalID(trace), Memory: canonicalID(r.MemoryID), Judgement: events.Judgement(r.Judgement),
+				Trace: token.CanonicalID(trace), Memory: token.CanonicalID(r.MemoryID), Judgement: events.Judgement(r.Judgement),
 			}
 		})
 }
@@ -146,8 +147,11 @@ func (g *Gateway) reported(ctx context.Context, w *work) (position uint64, repor
 	if err := w.sameCommand(); err != nil {
 		return 0, false, err
 	}
-	n, err := decodeNote(w.rec.Note())
-	return n.Position, true, err
+	n, err := token.ParseNote(w.rec.Note())
+	if err != nil {
+		return 0, false, fmt.Errorf("find report: %w", err)
+	}
+	return n.Position, true, nil
 }
 
 func (g *Gateway) appendTrace(ctx context.Context, w *work, e events.Event) (uint64, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // maxTracesBetween bounds how far behind the place that its id names a trace is
@@ -84,7 +85,7 @@ func (g *Gateway) newTraceID(ctx context.Context, tenant string, readAt uint64) 
 	default:
 		return "", fmt.Errorf("read last trace: %w", err)
 	}
-	fresh := canonicalID(g.newID())
+	fresh := token.CanonicalID(g.newID())
 	if fresh == "" || after > maxTraceHint {
 		return "", fmt.Errorf("make trace id: %w", events.ErrInvalid)
 	}
@@ -105,7 +106,7 @@ func traceHint(id string) (uint64, bool) {
 // findTrace finds the key of a trace of the tenant. One that no key opens any
 // more is events.ErrForgotten.
 func (g *Gateway) findTrace(ctx context.Context, t *seal.Tenant, id string) (*seal.Record, error) {
-	if id = canonicalID(id); id == "" {
+	if id = token.CanonicalID(id); id == "" {
 		return nil, events.ErrNotFound
 	}
 	e, err := g.readTrace(ctx, t.Token(), id)

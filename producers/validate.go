@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // validate reports the first rule that r breaks, in the order of its fields.
@@ -166,7 +167,7 @@ func expiry(t *events.Time, now time.Time) error {
 func distinctIDs(field string, ids []string) error {
 	seen := make(map[string]bool, len(ids))
 	for i, id := range ids {
-		if c := canonicalID(id); c != "" {
+		if c := token.CanonicalID(id); c != "" {
 			id = c
 		}
 		if seen[id] {
@@ -206,7 +207,7 @@ func memoryID(field, id string) error {
 	switch {
 	case id == "":
 		return missing(field)
-	case canonicalID(id) == "":
+	case token.CanonicalID(id) == "":
 		return malformed("not_an_id", field, "must be the id of a memory")
 	}
 	return nil
