@@ -19,6 +19,8 @@ const (
 	KindProcedure  Kind = "procedure"
 	KindTrajectory Kind = "trajectory"
 	KindPolicy     Kind = "policy"
+	// KindErasure is the account of one erasure.
+	KindErasure Kind = "erasure"
 	// KindVector and KindTrace have one subject per tenant, with the id
 	// SharedID: their events need no expected version.
 	KindVector Kind = "vector"
@@ -83,7 +85,7 @@ func (a Aggregate) Valid() error {
 func (k Kind) valid() bool {
 	switch k {
 	case KindEpisode, KindFact, KindSubject, KindSource, KindProcedure,
-		KindTrajectory, KindPolicy, KindVector, KindTrace:
+		KindTrajectory, KindPolicy, KindErasure, KindVector, KindTrace:
 		return true
 	}
 	return false

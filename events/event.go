@@ -20,6 +20,12 @@ func (FactSourceLost) isEvent()    {}
 func (FactForgotten) isEvent()     {}
 func (SubjectRegistered) isEvent() {}
 func (SubjectForgotten) isEvent()  {}
+func (SubjectHeld) isEvent()       {}
+func (SubjectReleased) isEvent()   {}
+func (ConsentGranted) isEvent()    {}
+func (ConsentWithdrawn) isEvent()  {}
+func (ErasureRequested) isEvent()  {}
+func (ErasureAdvanced) isEvent()   {}
 func (VectorEmbedded) isEvent()    {}
 func (TraceRecalled) isEvent()     {}
 func (TraceUsed) isEvent()         {}
@@ -41,6 +47,12 @@ const (
 	TypeFactForgotten     = "annals.fact.forgotten.v1"
 	TypeSubjectRegistered = "annals.subject.registered.v1"
 	TypeSubjectForgotten  = "annals.subject.forgotten.v1"
+	TypeSubjectHeld       = "annals.subject.held.v1"
+	TypeSubjectReleased   = "annals.subject.released.v1"
+	TypeConsentGranted    = "annals.subject.consent_granted.v1"
+	TypeConsentWithdrawn  = "annals.subject.consent_withdrawn.v1"
+	TypeErasureRequested  = "annals.erasure.requested.v1"
+	TypeErasureAdvanced   = "annals.erasure.advanced.v1"
 	TypeVectorEmbedded    = "annals.vector.embedded.v1"
 	TypeTraceRecalled     = "annals.trace.recalled.v1"
 	TypeTraceUsed         = "annals.trace.used.v1"
@@ -75,6 +87,18 @@ func TypeOf(e Event) string {
 		return TypeSubjectRegistered
 	case SubjectForgotten:
 		return TypeSubjectForgotten
+	case SubjectHeld:
+		return TypeSubjectHeld
+	case SubjectReleased:
+		return TypeSubjectReleased
+	case ConsentGranted:
+		return TypeConsentGranted
+	case ConsentWithdrawn:
+		return TypeConsentWithdrawn
+	case ErasureRequested:
+		return TypeErasureRequested
+	case ErasureAdvanced:
+		return TypeErasureAdvanced
 	case VectorEmbedded:
 		return TypeVectorEmbedded
 	case TraceRecalled:
@@ -121,6 +145,18 @@ func decodeEvent(typ string, data []byte) (Event, error) {
 		return decodeAs[SubjectRegistered](data)
 	case TypeSubjectForgotten:
 		return decodeAs[SubjectForgotten](data)
+	case TypeSubjectHeld:
+		return decodeAs[SubjectHeld](data)
+	case TypeSubjectReleased:
+		return decodeAs[SubjectReleased](data)
+	case TypeConsentGranted:
+		return decodeAs[ConsentGranted](data)
+	case TypeConsentWithdrawn:
+		return decodeAs[ConsentWithdrawn](data)
+	case TypeErasureRequested:
+		return decodeAs[ErasureRequested](data)
+	case TypeErasureAdvanced:
+		return decodeAs[ErasureAdvanced](data)
 	case TypeVectorEmbedded:
 		return decodeAs[VectorEmbedded](data)
 	case TypeTraceRecalled:

@@ -176,6 +176,8 @@ func (s *Slot) apply(e Event, r Recorded) string {
 			}
 		})
 	case EpisodeCaptured, EpisodeForgotten, SubjectRegistered, SubjectForgotten,
+		SubjectHeld, SubjectReleased, ConsentGranted, ConsentWithdrawn,
+		ErasureRequested, ErasureAdvanced,
 		VectorEmbedded, TraceRecalled, TraceUsed, TraceJudged, PolicyActivated:
 	}
 	return ""

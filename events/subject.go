@@ -1,5 +1,7 @@
 package events
 
+import "slices"
+
 // SubjectRegistered is the first event of a subject. The aggregate's id is the
 // subject's random id.
 type SubjectRegistered struct {
@@ -18,4 +20,90 @@ type SubjectContent struct {
 // It holds no value. The id is never used again.
 type SubjectForgotten struct {
 	Erasure string `json:"erasure"`
+}
+
+// SubjectHeld puts a legal hold on a subject: its memories are kept and no
+// ordinary read shows them, whatever was or will be asked, until the hold is
+// lifted.
+type SubjectHeld struct {
+	// Hold is the token of the hold's name.
+	Hold string `json:"hold"`
+}
+
+// SubjectReleased lifts a legal hold.
+type SubjectReleased struct {
+	Hold string `json:"hold"`
+}
+
+// ConsentGranted says that a subject agreed to one category being kept.
+type ConsentGranted struct {
+	// Category is the token of the category, which is its class too.
+	Category string `json:"category"`
+	// Content is a sealed ConsentContent.
+	Content []byte `json:"content"`
+}
+
+// ConsentContent is what is sealed in a ConsentGranted.
+type ConsentContent struct {
+	Category string `json:"category"`
+	Basis    string `json:"basis,omitempty"`
+}
+
+// ConsentWithdrawn takes a consent back. What was kept under it is forgotten by
+// the erasure named.
+type ConsentWithdrawn struct {
+	Category string `json:"category"`
+	Erasure  string `json:"erasure"`
+}
+
+// SubjectState is what the events of a subject mean, folded. The zero value is a
+// subject that nothing is known of.
+type SubjectState struct {
+	// Registered says that it has its first event.
+	Registered bool
+	// Erasure is that of its tombstone, "" while it lives.
+	Erasure string
+	// Holds are the tokens of the legal holds on it, in order.
+	Holds []string
+	// Consents tell the categories that consent was given for, or taken back from.
+	Consents map[string]bool
+	// Position is that of the last commit applied.
+	Position uint64
+}
+
+// Apply folds one commit of the subject. A commit at or below s.Position was
+// applied before and changes nothing. Holds outlive the tombstone.
+func (s *SubjectState) Apply(r Recorded) {
+	if r.Position <= s.Position {
+		return
+	}
+	s.Position = r.Position
+	for _, e := range r.Events {
+		switch e := e.(type) {
+		case SubjectRegistered:
+			s.Registered = true
+		case SubjectForgotten:
+			if s.Erasure == "" {
+				s.Erasure = e.Erasure
+			}
+		case SubjectHeld:
+			if i, found := slices.BinarySearch(s.Holds, e.Hold); !found {
+				s.Holds = slices.Insert(s.Holds, i, e.Hold)
+			}
+		case SubjectReleased:
+			s.Holds = slices.DeleteFunc(s.Holds, func(h string) bool { return h == e.Hold })
+		case ConsentGranted:
+			s.consent(e.Category, true)
+		case ConsentWithdrawn:
+			s.consent(e.Category, false)
+		default:
+		}
+	}
+}
+
+func (s *SubjectState) consent(category string, given bool) {
+	if s.Consents == nil {
+		s.Consents = make(map[string]bool)
+	}
+	s.Consents[category] = given
 }

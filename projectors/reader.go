@@ -83,8 +83,11 @@ func home(e events.Event) (events.Kind, string) {
 	case events.FactProposed, events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactCorroborated,
 		events.FactRetracted, events.FactSourceLost, events.FactForgotten:
 		return events.KindFact, ""
-	case events.SubjectRegistered, events.SubjectForgotten:
+	case events.SubjectRegistered, events.SubjectForgotten, events.SubjectHeld, events.SubjectReleased,
+		events.ConsentGranted, events.ConsentWithdrawn:
 		return events.KindSubject, ""
+	case events.ErasureRequested, events.ErasureAdvanced:
+		return events.KindErasure, ""
 	case events.VectorEmbedded:
 		return events.KindVector, events.SharedID
 	case events.TraceRecalled, events.TraceUsed, events.TraceJudged:

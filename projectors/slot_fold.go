@@ -192,7 +192,8 @@ func factOf(e events.Event) string {
 	case events.FactForgotten:
 		return e.Fact
 	case events.EpisodeCaptured, events.EpisodeForgotten, events.SubjectRegistered, events.SubjectForgotten,
-		events.VectorEmbedded, events.TraceRecalled, events.TraceUsed, events.TraceJudged, events.PolicyActivated:
+		events.SubjectHeld, events.SubjectReleased, events.ConsentGranted, events.ConsentWithdrawn,
+		events.ErasureRequested, events.ErasureAdvanced, events.VectorEmbedded, events.TraceRecalled, events.TraceUsed, events.TraceJudged, events.PolicyActivated:
 	}
 	return ""
 }

@@ -30,8 +30,18 @@ func wellFormed(e events.Event) bool {
 		return events.ValidToken(e.Trace)
 	case events.TraceJudged:
 		return events.ValidToken(e.Trace) && events.ValidToken(e.Memory)
+	case events.SubjectHeld:
+		return events.ValidToken(e.Hold)
+	case events.SubjectReleased:
+		return events.ValidToken(e.Hold)
+	case events.ConsentGranted:
+		return events.ValidToken(e.Category)
+	case events.ConsentWithdrawn:
+		return events.ValidToken(e.Category)
+	case events.ErasureRequested:
+		return optionalTokens(e.Subject)
 	case events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactRetracted, events.FactSourceLost,
-		events.SubjectRegistered, events.SubjectForgotten, events.PolicyActivated:
+		events.SubjectRegistered, events.SubjectForgotten, events.PolicyActivated, events.ErasureAdvanced:
 	}
 	return true
 }

@@ -16,6 +16,8 @@ func Types() []string {
 		events.TypeFactProposed, events.TypeFactDecided, events.TypeFactPromoted, events.TypeFactSuperseded,
 		events.TypeFactCorroborated, events.TypeFactRetracted, events.TypeFactSourceLost, events.TypeFactForgotten,
 		events.TypeSubjectRegistered, events.TypeSubjectForgotten,
+		events.TypeSubjectHeld, events.TypeSubjectReleased, events.TypeConsentGranted, events.TypeConsentWithdrawn,
+		events.TypeErasureRequested, events.TypeErasureAdvanced,
 		events.TypeVectorEmbedded,
 		events.TypeTraceRecalled, events.TypeTraceUsed, events.TypeTraceJudged,
 		events.TypePolicyActivated,
@@ -33,6 +35,18 @@ func EventOf(t *rapid.T, typ string) events.Event {
 		return events.SubjectRegistered{Class: Token(t, "class"), Content: content(t)}
 	case events.TypeSubjectForgotten:
 		return events.SubjectForgotten{Erasure: Token(t, "erasure")}
+	case events.TypeSubjectHeld:
+		return events.SubjectHeld{Hold: Token(t, "hold")}
+	case events.TypeSubjectReleased:
+		return events.SubjectReleased{Hold: Token(t, "hold")}
+	case events.TypeConsentGranted:
+		return events.ConsentGranted{Category: Token(t, "category"), Content: content(t)}
+	case events.TypeConsentWithdrawn:
+		return events.ConsentWithdrawn{Category: Token(t, "category"), Erasure: Token(t, "erasure")}
+	case events.TypeErasureRequested:
+		return erasureRequested(t)
+	case events.TypeErasureAdvanced:
+		return erasureAdvanced(t)
 	case events.TypeVectorEmbedded:
 		return vectorEmbedded(t)
 	case events.TypeTraceRecalled:
@@ -154,6 +168,33 @@ func vectorEmbedded(t *rapid.T) events.VectorEmbedded {
 		Model:   Token(t, "model"),
 		Content: content(t),
 		Dim:     rapid.IntRange(1, 4_096).Draw(t, "dim"),
+	}
+}
+
+func erasureRequested(t *rapid.T) events.ErasureRequested {
+	return events.ErasureRequested{
+		Cause: rapid.SampledFrom([]events.Cause{
+			events.CauseRequest, events.CauseConsent, events.CauseRetention, events.CauseExpiry,
+		}).Draw(t, "cause"),
+		Scope:     rapid.SampledFrom([]string{"record", "filter", "source", "subject", "session", "category"}).Draw(t, "scope"),
+		Subject:   maybe(t, "subject", Token),
+		Matched:   rapid.IntRange(0, 1_000_000).Draw(t, "matched"),
+		Tombstone: position(t, "tombstone"),
+	}
+}
+
+func erasureAdvanced(t *rapid.T) events.ErasureAdvanced {
+	return events.ErasureAdvanced{
+		Level: rapid.SampledFrom(events.Levels()).Draw(t, "level"),
+		Stores: some(t, "store", func(t *rapid.T, label string) events.StoreProgress {
+			return events.StoreProgress{
+				Store:        rapid.SampledFrom([]string{"log", "keys", "facts", "memories"}).Draw(t, label),
+				Planned:      rapid.IntRange(0, 1_000).Draw(t, "planned"),
+				Done:         rapid.IntRange(0, 1_000).Draw(t, "done"),
+				Failed:       rapid.IntRange(0, 1_000).Draw(t, "failed"),
+				PendingUntil: maybe(t, "pending until", Time),
+			}
+		}),
 	}
 }
 

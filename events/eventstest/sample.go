@@ -63,6 +63,22 @@ func Sample(typ string) events.Event {
 		return events.SubjectRegistered{Class: class, Content: sealed}
 	case events.TypeSubjectForgotten:
 		return events.SubjectForgotten{Erasure: erasure}
+	case events.TypeSubjectHeld:
+		return events.SubjectHeld{Hold: class}
+	case events.TypeSubjectReleased:
+		return events.SubjectReleased{Hold: class}
+	case events.TypeConsentGranted:
+		return events.ConsentGranted{Category: class, Content: sealed}
+	case events.TypeConsentWithdrawn:
+		return events.ConsentWithdrawn{Category: class, Erasure: erasure}
+	case events.TypeErasureRequested:
+		return events.ErasureRequested{
+			Cause: events.CauseRequest, Scope: "subject", Subject: subject, Matched: 1_257, Tombstone: 43,
+		}
+	case events.TypeErasureAdvanced:
+		return events.ErasureAdvanced{Level: events.LevelShredded, Stores: []events.StoreProgress{
+			{Store: "keys", Planned: 2, Done: 2}, {Store: "log", Planned: 1_257, Failed: 1},
+		}}
 	case events.TypeVectorEmbedded:
 		return events.VectorEmbedded{
 			Record: episode, Subject: subject, Class: class, Of: events.KindEpisode, Source: 41,

@@ -155,7 +155,8 @@ func (s *State) apply(e events.Event, r *events.Recorded) {
 		}
 	case events.FactProposed, events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactCorroborated,
 		events.FactRetracted, events.FactSourceLost, events.FactForgotten, events.SubjectRegistered,
-		events.VectorEmbedded, events.PolicyActivated:
+		events.SubjectHeld, events.SubjectReleased, events.ConsentGranted, events.ConsentWithdrawn,
+		events.ErasureRequested, events.ErasureAdvanced, events.VectorEmbedded, events.PolicyActivated:
 	}
 }
 
