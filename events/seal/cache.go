@@ -38,8 +38,9 @@ func (c chainKey) wipe() {
 // first, each no longer than its time to live from when its row was asked for.
 // What is handed out is a copy, so that keys can be wiped when they leave.
 type cache struct {
-	size int
-	ttl  time.Duration
+	size   int
+	ttl    time.Duration
+	barred *bars
 
 	mu      sync.Mutex
 	entries map[string]*list.Element
@@ -53,8 +54,8 @@ type cacheEntry struct {
 	expires time.Time
 }
 
-func newCache(size int, ttl time.Duration) *cache {
-	return &cache{size: size, ttl: ttl, entries: make(map[string]*list.Element), recent: list.New()}
+func newCache(size int, ttl time.Duration, barred *bars) *cache {
+	return &cache{size: size, ttl: ttl, barred: barred, entries: make(map[string]*list.Element), recent: list.New()}
 }
 
 // begin is called before a row is fetched; its answer goes into put.
@@ -82,8 +83,11 @@ func (c *cache) get(key string, now time.Time) (chainKey, bool) {
 }
 
 // put keeps a copy, unless something was evicted since begin: the row may have
-// been read before it was destroyed.
+// been read before it was destroyed. Nor is a key kept whose subject is barred.
 func (c *cache) put(key string, chain chainKey, asked time.Time, epoch uint64) {
+	if c.isBarred(key, asked) {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.size <= 0 || c.epoch != epoch {
@@ -96,6 +100,12 @@ func (c *cache) put(key string, chain chainKey, asked time.Time, epoch uint64) {
 	for c.recent.Len() > c.size {
 		c.remove(c.recent.Back())
 	}
+}
+
+// isBarred says whether a key is the K2 of a barred subject.
+func (c *cache) isBarred(key string, now time.Time) bool {
+	scope, err := splitSubjectKey(key)
+	return err == nil && c.barred.has(ownerOf(scope.Tenant, scope.Subject), now)
 }
 
 // evict drops the keys under a prefix of whole tokens.

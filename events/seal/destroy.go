@@ -9,8 +9,10 @@ import (
 	"slices"
 )
 
-// DestroyRecord destroys the keys of records, which no keyring can open from
-// then on: record keys are not cached. A record without a key is success.
+// DestroyRecord destroys the keys of records, which this keyring cannot open
+// from then on, and any other one that may have cached them when it is told by
+// [Keyring.EvictRecord], or [Options.CacheTTL] later at most. A record without a
+// key is success.
 func (k *Keyring) DestroyRecord(ctx context.Context, tenant string, records ...string) error {
 	if !isHashToken(tenant) {
 		return &TokenError{Field: "tenant"}
@@ -22,6 +24,8 @@ func (k *Keyring) DestroyRecord(ctx context.Context, tenant string, records ...s
 		}
 		keys[i] = recordRowKey(tenant, record)
 	}
+	k.kept.evict(keys...)
+	defer k.kept.evict(keys...)
 	if err := k.rows.Destroy(ctx, keys...); err != nil {
 		return fmt.Errorf("destroy record keys: %w", err)
 	}
@@ -34,8 +38,8 @@ func (k *Keyring) DestroyClass(ctx context.Context, scope Scope) error {
 	if err := scope.check(); err != nil {
 		return err
 	}
-	k.Evict(scope.Tenant, scope.Subject)
-	defer k.Evict(scope.Tenant, scope.Subject)
+	k.evictSubject(scope.Tenant, scope.Subject)
+	defer k.evictSubject(scope.Tenant, scope.Subject)
 	if err := k.rows.Destroy(ctx, subjectRowKey(scope)); err != nil {
 		return fmt.Errorf("destroy subject key: %w", err)
 	}
@@ -53,8 +57,8 @@ func (k *Keyring) DestroySubject(ctx context.Context, tenant, sid string) error 
 	case !isHashToken(sid):
 		return &TokenError{Field: "subject"}
 	}
-	k.Evict(tenant, sid)
-	defer k.Evict(tenant, sid)
+	k.evictSubject(tenant, sid)
+	defer k.evictSubject(tenant, sid)
 	return k.destroyUnder(ctx, "k2."+tenant+"."+sid)
 }
 

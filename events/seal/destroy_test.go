@@ -32,7 +32,9 @@ func TestDestroyRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Other keyrings notice at once, for record keys are not cached.
+	// Another keyring, which has opened it, notices when the tombstone tells it.
+	wantOpen(t, other, gone, "gone")
+	other.EvictRecord(w.scope.Tenant, "r1")
 	for _, ring := range []*seal.Keyring{w.ring, other} {
 		wantDestroyed(t, ring, gone, seal.LevelRecord)
 		wantOpen(t, ring, kept, "kept")

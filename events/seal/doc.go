@@ -43,12 +43,22 @@
 //   - A record made under a K2 that was destroyed is [ErrKeyDestroyed] even when
 //     the subject has a new K2 since, for a record's row names the K2's lineage.
 //     Creating a record that exists never makes a K2.
-//   - A record's K3 is never cached: once its row is destroyed, no keyring
-//     opens the record.
-//   - K1 and K2 are cached unwrapped, in a bounded cache, for at most
-//     [Options.CacheTTL]. Destroying through a keyring evicts that keyring's
-//     cache before and after, and a load that overlaps with an eviction is not
-//     cached.
+//   - What a keyring destroys it never opens again. K1 and K2 are cached
+//     unwrapped, the rows of records and of names as they are stored, all in
+//     bounded caches and for at most [Options.CacheTTL]. Destroying through a
+//     keyring evicts from its caches before and after, and a load that overlaps
+//     with an eviction is not cached.
+//   - A keyring that is told of a tombstone ([Keyring.Evict],
+//     [Keyring.EvictRecord]) caches nothing of what it ends for
+//     [Options.CacheTTL] from then on: while the keys are still there they are
+//     read for each use, and from the moment they are destroyed, by whichever
+//     process, nothing opens.
+//   - That a row is missing is never cached, so that what is created anywhere is
+//     there at once.
+//   - [Keyring.Record], [Keyring.CreateRecord] and [Tenant.SubjectID] ask the
+//     store for the row itself, so that what is decided by them is decided by
+//     what is there. Only opening, [Keyring.CachedRecord] and
+//     [Tenant.FindSubject] take a cached row.
 //   - Concurrent creators of the same tenant, subject id, K2 or record agree on
 //     one winner, across processes.
 //   - Keys are never printed: [Secret] redacts itself everywhere, and errors
@@ -60,11 +70,16 @@
 //
 // # What is not guaranteed
 //
-//   - A K1 or K2 destroyed by another process is noticed when the cached copy
+//   - A key that another process destroyed is noticed when the cached copy
 //     expires, [Options.CacheTTL] at the latest, unless that process' tombstone
-//     makes this one call [Keyring.Evict]. In that time this keyring still opens
-//     what it protects, and what it creates under the destroyed key will never
-//     open elsewhere.
+//     makes this one call [Keyring.Evict] or [Keyring.EvictRecord]. In that time
+//     this keyring still opens what it protects, and what it creates under the
+//     destroyed key will never open elsewhere. Since the tombstone comes before
+//     the end of the keys, who reads the log is told in time; a key that is
+//     destroyed without a tombstone has nothing but the time to live.
+//   - More than some sixteen thousand tombstones within [Options.CacheTTL] push
+//     out the memory of the first ones: for what those end the time to live
+//     counts again.
 //   - The package does not know tombstones. A late writer may create a new K2
 //     for a forgotten subject id; refusing such a write is the caller's duty.
 //   - A record's id must not be used again after the record was destroyed: bytes

@@ -19,7 +19,7 @@ func testSecret(fill byte) Secret { return newSecret(bytes.Repeat([]byte{fill}, 
 func TestCacheIsBoundedAndRecent(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
-	c := newCache(2, time.Minute)
+	c := newCache(2, time.Minute, newBars(time.Minute))
 	put := func(key string, fill byte) { c.put(key, chainKey{current: testSecret(fill)}, now, c.begin()) }
 	has := func(key string) bool { _, ok := c.get(key, now); return ok }
 	put("k2.a", 1)
@@ -43,7 +43,7 @@ func TestCacheIsBoundedAndRecent(t *testing.T) {
 	if c.len() != 0 {
 		t.Fatal("evicting everything left something")
 	}
-	off := newCache(-1, time.Minute)
+	off := newCache(-1, time.Minute, newBars(time.Minute))
 	off.put("k2.a", chainKey{current: testSecret(1)}, now, off.begin())
 	if off.len() != 0 {
 		t.Fatal("a cache of no size keeps keys")
@@ -53,7 +53,7 @@ func TestCacheIsBoundedAndRecent(t *testing.T) {
 func TestCacheExpires(t *testing.T) {
 	t.Parallel()
 	asked := time.Unix(100, 0)
-	c := newCache(9, time.Minute)
+	c := newCache(9, time.Minute, newBars(time.Minute))
 	c.put("k1.a", chainKey{current: testSecret(1)}, asked, c.begin())
 	c.put("k1.b", chainKey{current: testSecret(1)}, asked.Add(time.Second), c.begin())
 	if _, ok := c.get("k1.a", asked.Add(time.Minute-1)); !ok {
@@ -80,7 +80,7 @@ func TestCacheWipesWhatLeaves(t *testing.T) {
 		"pushed out":  func(c *cache) { c.put("k1.b", chainKey{current: testSecret(2)}, now, c.begin()) },
 		"replaced":    func(c *cache) { c.put("k1.a", chainKey{current: testSecret(2)}, now, c.begin()) },
 	} {
-		c := newCache(1, time.Minute)
+		c := newCache(1, time.Minute, newBars(time.Minute))
 		given := chainKey{current: testSecret(1), previous: testSecret(1), seed: testSecret(1)}
 		c.put("k1.a", given, now, c.begin())
 		entry, ok := c.entries["k1.a"].Value.(*cacheEntry)
@@ -110,7 +110,7 @@ func TestCacheWipesWhatLeaves(t *testing.T) {
 func TestCacheRefusesWhatMayBeDestroyed(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
-	c := newCache(9, time.Minute)
+	c := newCache(9, time.Minute, newBars(time.Minute))
 	epoch := c.begin()
 	c.evict("k2.t.s")
 	c.put("k2.t.s.c", chainKey{current: testSecret(1)}, now, epoch)

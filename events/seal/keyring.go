@@ -11,8 +11,9 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultCacheSize = 4096
-	DefaultCacheTTL  = time.Minute
+	DefaultCacheSize    = 4096
+	DefaultRowCacheSize = 32768
+	DefaultCacheTTL     = time.Minute
 )
 
 // Options says how a keyring works.
@@ -25,8 +26,13 @@ type Options struct {
 	// CacheSize is the largest number of unwrapped keys kept. Zero is
 	// [DefaultCacheSize], below zero keeps none.
 	CacheSize int
-	// CacheTTL is how long an unwrapped key is kept at most, and so how long a
-	// key that another process destroyed can still be used here. Zero is
+	// RowCacheSize is the largest number of rows kept as they are stored, sealed:
+	// those of records and of subjects' names, some 600 bytes each. Zero is
+	// [DefaultRowCacheSize], below zero keeps none; with a CacheSize below zero,
+	// zero keeps none either.
+	RowCacheSize int
+	// CacheTTL is how long a key or a row is kept at most, and so how long a key
+	// that another process destroyed can still be used here. Zero is
 	// [DefaultCacheTTL].
 	CacheTTL time.Duration
 	// Retired are roots that may still unwrap, but wrap nothing new. They are
@@ -38,13 +44,15 @@ type Options struct {
 // use, and several keyrings in several processes may share the same rows. It
 // starts no goroutines.
 type Keyring struct {
-	rows  Rows
-	root  Root
-	roots map[string]Root
-	now   func() time.Time
-	rand  source
-	cache *cache
-	names atomic.Pointer[Names]
+	rows   Rows
+	root   Root
+	roots  map[string]Root
+	now    func() time.Time
+	rand   source
+	cache  *cache
+	kept   *rowCache
+	barred *bars
+	names  atomic.Pointer[Names]
 }
 
 // New returns a keyring over rows whose first keys root wraps. It reads nothing
@@ -63,37 +71,35 @@ func New(rows Rows, root Root, opts Options) (*Keyring, error) {
 			return nil, fmt.Errorf("make keyring: root id of 1 to %d bytes: %w", maxRootID, ErrOptions)
 		}
 	}
-	size, ttl := opts.CacheSize, opts.CacheTTL
-	if size == 0 {
-		size = DefaultCacheSize
-	}
-	if ttl == 0 {
-		ttl = DefaultCacheTTL
-	}
+	opts = opts.withDefaults()
+	barred := newBars(opts.CacheTTL)
 	return &Keyring{
-		rows:  rows,
-		root:  root,
-		roots: roots,
-		now:   opts.Now,
-		rand:  newSource(opts.Rand),
-		cache: newCache(size, ttl),
+		rows:   rows,
+		root:   root,
+		roots:  roots,
+		now:    opts.Now,
+		rand:   newSource(opts.Rand),
+		cache:  newCache(opts.CacheSize, opts.CacheTTL, barred),
+		kept:   newRowCache(opts.RowCacheSize, opts.CacheTTL, barred),
+		barred: barred,
 	}, nil
 }
 
-// Evict drops the cached keys of one subject, all classes. A tombstone that
-// another process wrote calls for it.
-func (k *Keyring) Evict(tenant, sid string) { k.cache.evict("k2." + tenant + "." + sid) }
-
-// EvictTenant drops the cached keys of a tenant and of all its subjects.
-func (k *Keyring) EvictTenant(tenant string) {
-	k.cache.evict(tenantRowKey(tenant))
-	k.cache.evict("k2." + tenant)
+func (o Options) withDefaults() Options {
+	if o.RowCacheSize == 0 {
+		o.RowCacheSize = DefaultRowCacheSize
+		if o.CacheSize < 0 {
+			o.RowCacheSize = o.CacheSize
+		}
+	}
+	if o.CacheSize == 0 {
+		o.CacheSize = DefaultCacheSize
+	}
+	if o.CacheTTL == 0 {
+		o.CacheTTL = DefaultCacheTTL
+	}
+	return o
 }
-
-// EvictExpired drops the keys whose time is over. They are never used, but stay
-// in memory until something pushes them out; calling this every so often bounds
-// that too.
-func (k *Keyring) EvictExpired() { k.cache.expire(k.now()) }
 
 // tenantKey gives the tenant's K1, which the caller wipes.
 func (k *Keyring) tenantKey(ctx context.Context, tenant string) (chainKey, error) {
@@ -183,12 +189,9 @@ func (k *Keyring) subjectKeys(ctx context.Context, scopes map[Scope]*parent, als
 		}
 		tenants[scope.Tenant] = tenantLookup{chain: chain, cached: ok}
 	}
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	rows, err := k.rows.GetMany(ctx, keys)
+	rows, err := k.getMany(ctx, keys)
 	if err != nil {
-		return nil, fmt.Errorf("read keys: %w", err)
+		return nil, err
 	}
 	for tenant, t := range tenants {
 		if !t.cached {
@@ -213,6 +216,29 @@ func (k *Keyring) subjectKeys(ctx context.Context, scopes map[Scope]*parent, als
 		if _, err := k.subjectKeys(ctx, stale, nil, true); err != nil {
 			return nil, err
 		}
+	}
+	return rows, nil
+}
+
+// getMany asks for one row as one: that is much cheaper for a store than a
+// request with many answers.
+func (k *Keyring) getMany(ctx context.Context, keys []string) (map[string]Row, error) {
+	switch len(keys) {
+	case 0:
+		return nil, nil
+	case 1:
+		row, err := k.rows.Get(ctx, keys[0])
+		if errors.Is(err, ErrNoRow) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read key: %w", err)
+		}
+		return map[string]Row{row.Key: row}, nil
+	}
+	rows, err := k.rows.GetMany(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
 	}
 	return rows, nil
 }

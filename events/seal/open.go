@@ -3,6 +3,7 @@ package seal
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Item is one sealed value and where the caller found it.
@@ -43,7 +44,8 @@ func (k *Keyring) Open(ctx context.Context, scope Scope, label Label, sealed []b
 	return results[0].Plaintext, results[0].Err
 }
 
-// OpenMany opens any number of sealed values with one read of the key rows. The
+// OpenMany opens any number of sealed values with at most one read of the key
+// rows: none if all are cached, and two where what was cached did not open. The
 // answer is in the order of the question, and each item fails alone, unless the
 // rows cannot be read: then all whose keys were needed fail. Where several
 // levels of an item's key chain are gone, the highest is reported.
@@ -63,28 +65,40 @@ func (k *Keyring) OpenMany(ctx context.Context, items []Item) []Result {
 	return results
 }
 
-// openMany also tells which items did not open under a cached key, which may be
-// from before a rotation.
+// openMany also tells which items did not open under a cached key or row, which
+// may be from before a rotation.
 func (k *Keyring) openMany(ctx context.Context, items []Item, fresh bool) (results []Result, stale []int) {
 	results = make([]Result, len(items))
 	scopes := make(map[Scope]*parent)
-	keys := make([]string, 0, len(items)+2)
-	at := make([]int, len(items))
+	found := make([]foundRow, len(items))
+	missing := make([]string, 0, len(items)+2) // with room for the keys above
+	asked, epoch := k.now(), k.kept.begin()
 	for i := range items {
-		if err := items[i].check(); err != nil {
+		it := &items[i]
+		if err := it.check(); err != nil {
 			results[i].Err = err
 			continue
 		}
-		if scopes[items[i].Scope] == nil {
-			scopes[items[i].Scope] = &parent{}
+		if scopes[it.Scope] == nil {
+			scopes[it.Scope] = &parent{}
 		}
-		at[i] = len(keys)
-		keys = append(keys, recordRowKey(items[i].Scope.Tenant, items[i].Label.Record))
+		f := &found[i]
+		f.key = recordRowKey(it.Scope.Tenant, it.Label.Record)
+		if !fresh {
+			f.value, f.cached = k.kept.get(f.key, asked)
+			f.there = f.cached
+		}
+		if !f.cached {
+			missing = append(missing, f.key)
+		}
 	}
-	if len(keys) == 0 {
+	if len(scopes) == 0 {
 		return results, nil
 	}
-	rows, err := k.subjectKeys(ctx, scopes, keys, fresh)
+	rows, err := k.subjectKeys(ctx, scopes, missing, fresh)
+	if err == nil {
+		k.keepFound(items, found, rows, asked, epoch)
+	}
 	opener := opener{ring: k, aad: make([]byte, 0, 256)}
 	defer opener.wipe()
 	for i := range items {
@@ -93,15 +107,40 @@ func (k *Keyring) openMany(ctx context.Context, items []Item, fresh bool) (resul
 		case err != nil:
 			results[i].Err = err
 		default:
-			row, found := rows[keys[at[i]]]
 			p := scopes[items[i].Scope]
-			results[i].Plaintext, results[i].Err = opener.open(&items[i], p, row, found)
-			if p.cached && mayBeStale(results[i].Err) {
+			results[i].Plaintext, results[i].Err = opener.open(&items[i], p, &found[i])
+			if (p.cached || found[i].cached) && mayBeStale(results[i].Err) {
 				stale = append(stale, i)
 			}
 		}
 	}
 	return results, stale
+}
+
+// foundRow is the row of an item's record, if it is there.
+type foundRow struct {
+	key    string
+	value  []byte
+	there  bool
+	cached bool
+}
+
+// keepFound takes what the store had, into the cache too.
+func (k *Keyring) keepFound(items []Item, found []foundRow, rows map[string]Row, asked time.Time, epoch uint64) {
+	for i := range found {
+		f := &found[i]
+		if f.key == "" || f.cached {
+			continue
+		}
+		row, ok := rows[f.key]
+		switch {
+		case !ok:
+			k.kept.drop(f.key)
+		case sameScope(items[i].Scope, row.Value):
+			k.kept.put(f.key, ownerOf(items[i].Scope.Tenant, items[i].Scope.Subject), row.Value, asked, epoch)
+		}
+		f.value, f.there = row.Value, ok
+	}
 }
 
 // mayBeStale reports whether an error is one that a key from before a rotation,
@@ -129,18 +168,18 @@ type opener struct {
 	plain []byte
 }
 
-func (o *opener) open(it *Item, p *parent, row Row, found bool) ([]byte, error) {
-	if found && !sameScope(it.Scope, row.Value) {
+func (o *opener) open(it *Item, p *parent, row *foundRow) ([]byte, error) {
+	if row.there && !sameScope(it.Scope, row.value) {
 		// Someone else's record, whether or not the item's own keys are there.
 		return nil, ErrTampered
 	}
 	if p.err != nil {
 		return nil, p.err
 	}
-	if !found {
+	if !row.there {
 		return nil, &KeyDestroyedError{Level: LevelRecord}
 	}
-	plain, err := p.unwrapRecord(o.plain[:0], it.Scope, it.Label.Record, readWrapped(row.Value), o.aad[:0])
+	plain, err := p.unwrapRecord(o.plain[:0], it.Scope, it.Label.Record, readWrapped(row.value), o.aad[:0])
 	if err != nil {
 		return nil, err
 	}

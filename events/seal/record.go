@@ -107,8 +107,12 @@ func (k *Keyring) NewRecords(ctx context.Context, news []NewRecord) ([]*Record, 
 		}
 		recs[i], rows[i] = rec, row
 	}
+	asked, epoch := k.now(), k.kept.begin()
 	if err := k.rows.Create(ctx, rows...); err != nil {
 		return nil, fmt.Errorf("create record keys: %w", err)
+	}
+	for i, n := range news {
+		k.kept.put(rows[i].Key, ownerOf(n.Scope.Tenant, n.Scope.Subject), rows[i].Value, asked, epoch)
 	}
 	return recs, nil
 }
@@ -196,7 +200,8 @@ func (k *Keyring) newRecord(n NewRecord, p *parent) (*Record, Row, error) {
 }
 
 // Record returns an existing record by its id, whatever its scope, or
-// [ErrKeyDestroyed]: with [LevelRecord] it never existed or was forgotten.
+// [ErrKeyDestroyed]: with [LevelRecord] it never existed or was forgotten. The
+// store is asked for the record's row, whatever is cached.
 func (k *Keyring) Record(ctx context.Context, tenant, record string) (*Record, error) {
 	if !isHashToken(tenant) {
 		return nil, &TokenError{Field: "tenant"}
@@ -204,14 +209,48 @@ func (k *Keyring) Record(ctx context.Context, tenant, record string) (*Record, e
 	if err := checkRecord(record); err != nil {
 		return nil, err
 	}
-	row, err := k.rows.Get(ctx, recordRowKey(tenant, record))
+	key := recordRowKey(tenant, record)
+	asked, epoch := k.now(), k.kept.begin()
+	row, err := k.rows.Get(ctx, key)
 	if errors.Is(err, ErrNoRow) {
+		k.kept.drop(key)
 		return nil, &KeyDestroyedError{Level: LevelRecord}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read record key: %w", err)
 	}
-	scope, wrapped, err := splitRecordRow(tenant, row.Value)
+	rec, err := k.recordOf(ctx, tenant, record, row.Value)
+	if err != nil {
+		return nil, err
+	}
+	k.kept.put(key, ownerOf(tenant, rec.scope.Subject), row.Value, asked, epoch)
+	return rec, nil
+}
+
+// CachedRecord is [Keyring.Record], from the cache if it can. Another process
+// may have destroyed the record, which this keyring notices when it is told by
+// [Keyring.Evict] or [Keyring.EvictRecord], or [Options.CacheTTL] later at most:
+// what is sealed meanwhile opens nowhere else, and nowhere after that. Who
+// decides by the answer whether a record exists asks [Keyring.Record].
+func (k *Keyring) CachedRecord(ctx context.Context, tenant, record string) (*Record, error) {
+	if !isHashToken(tenant) {
+		return nil, &TokenError{Field: "tenant"}
+	}
+	if err := checkRecord(record); err != nil {
+		return nil, err
+	}
+	if value, ok := k.kept.get(recordRowKey(tenant, record), k.now()); ok {
+		rec, err := k.recordOf(ctx, tenant, record, value)
+		if !mayBeStale(err) {
+			return rec, err
+		}
+	}
+	return k.Record(ctx, tenant, record)
+}
+
+// recordOf unwraps what a record's row holds.
+func (k *Keyring) recordOf(ctx context.Context, tenant, record string, value []byte) (*Record, error) {
+	scope, wrapped, err := splitRecordRow(tenant, value)
 	if err != nil {
 		return nil, err
 	}

@@ -10,14 +10,17 @@ import (
 // SubjectID returns the id that stands for an outside name, which is put into
 // normalization form C first. When the name has none yet, a random one is made
 // if create is set; otherwise the answer is [ErrUnknownSubject]. Concurrent
-// creators all get the winner's id.
+// creators all get the winner's id. The store is asked, whatever is cached: the
+// answer is what the name stood for when the call began, or later.
 func (t *Tenant) SubjectID(ctx context.Context, name string, create bool) (sid string, err error) {
 	if name == "" {
 		return "", fmt.Errorf("find subject: %w", ErrEmptyName)
 	}
 	hash := t.SubjectHash(name)
+	asked, epoch := t.ring.now(), t.ring.kept.begin()
 	row, err := t.ring.rows.Get(ctx, nameRowKey(t.token, hash))
 	if errors.Is(err, ErrNoRow) {
+		t.ring.kept.drop(nameRowKey(t.token, hash))
 		if !create {
 			return "", ErrUnknownSubject
 		}
@@ -33,7 +36,31 @@ func (t *Tenant) SubjectID(ctx context.Context, name string, create bool) (sid s
 	if err != nil {
 		return "", fmt.Errorf("read subject id: %w", err)
 	}
-	return t.openSubject(ctx, hash, row.Value)
+	if sid, err = t.openSubject(ctx, hash, row.Value); err != nil {
+		return "", err
+	}
+	t.ring.kept.put(row.Key, ownerOf(t.token, sid), row.Value, asked, epoch)
+	return sid, nil
+}
+
+// FindSubject is [Tenant.SubjectID] without creation, from the cache if it can:
+// for reads. A name that another process dropped, and may have given to another
+// id since, stands for the former id until this keyring is told by
+// [Keyring.Evict], or [Options.CacheTTL] later at most. Who decides by the answer
+// what is written or destroyed asks [Tenant.SubjectID].
+func (t *Tenant) FindSubject(ctx context.Context, name string) (sid string, err error) {
+	if name == "" {
+		return "", fmt.Errorf("find subject: %w", ErrEmptyName)
+	}
+	hash := t.SubjectHash(name)
+	if value, ok := t.ring.kept.get(nameRowKey(t.token, hash), t.ring.now()); ok {
+		sid, err := t.openSubject(ctx, hash, value)
+		if err == nil {
+			return sid, nil
+		}
+		// The row may be from before a rotation: the store knows.
+	}
+	return t.SubjectID(ctx, name, false)
 }
 
 // DropSubject removes the way from an outside name's hash, as
@@ -59,6 +86,8 @@ func (t *Tenant) DropSubject(ctx context.Context, sid, nameHash string) error {
 	if stored != sid {
 		return nil
 	}
+	t.ring.kept.evict(key)
+	defer t.ring.kept.evict(key)
 	if err := t.ring.rows.Destroy(ctx, key); err != nil {
 		return fmt.Errorf("drop subject id: %w", err)
 	}
@@ -80,7 +109,10 @@ func (t *Tenant) DropSubjectID(ctx context.Context, sid string) error {
 		if stored != sid {
 			continue
 		}
-		if err := t.ring.rows.Destroy(ctx, row.Key); err != nil {
+		t.ring.kept.evict(row.Key)
+		err = t.ring.rows.Destroy(ctx, row.Key)
+		t.ring.kept.evict(row.Key)
+		if err != nil {
 			return fmt.Errorf("drop subject id: %w", err)
 		}
 	}
