@@ -6,13 +6,11 @@ import (
 	"strings"
 
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // maxCursor bounds a cursor in bytes; what is longer was not made here.
 const maxCursor = 2048
-
-// cursorField separates cursors from all other keyed hashes of a tenant.
-const cursorField = "cursor"
 
 // A cursor is
 //
@@ -30,8 +28,8 @@ func encodeCursor(t *seal.Tenant, question, after string) string {
 	if after == "" {
 		return ""
 	}
-	payload := t.Hash("question", question) + "\x00" + after
-	return base64.RawURLEncoding.EncodeToString([]byte(payload)) + "." + t.Hash(cursorField, payload)
+	payload := token.Question(t, question) + "\x00" + after
+	return base64.RawURLEncoding.EncodeToString([]byte(payload)) + "." + token.Cursor(t, payload)
 }
 
 func decodeCursor(t *seal.Tenant, question, cursor string) (after string, err error) {
@@ -50,11 +48,11 @@ func decodeCursor(t *seal.Tenant, question, cursor string) (after string, err er
 	if err != nil {
 		return "", bad
 	}
-	if subtle.ConstantTimeCompare([]byte(mac), []byte(t.Hash(cursorField, string(payload)))) != 1 {
+	if subtle.ConstantTimeCompare([]byte(mac), []byte(token.Cursor(t, string(payload)))) != 1 {
 		return "", bad
 	}
 	asked, after, ok := strings.Cut(string(payload), "\x00")
-	if !ok || asked != t.Hash("question", question) {
+	if !ok || asked != token.Question(t, question) {
 		return "", bad
 	}
 	return after, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 	"github.com/annals-memory/annals/projectors"
 	"github.com/annals-memory/annals/projectors/index"
 )
@@ -21,8 +22,8 @@ func (s *Service) Episode(ctx context.Context, caller events.Caller, req RecordR
 		return EpisodeAnswer{}, err
 	}
 	defer r.close()
-	id, err := canonicalID(req.ID)
-	if err != nil || r.tenant == nil {
+	id := token.CanonicalID(req.ID)
+	if id == "" || r.tenant == nil {
 		return EpisodeAnswer{}, events.ErrNotFound
 	}
 	row, err := r.snap.Episode(r.token, id)
@@ -68,7 +69,7 @@ func (s *Service) Episodes(ctx context.Context, caller events.Caller, req Episod
 		return answer, err
 	}
 	filter := projectors.EpisodeFilter{
-		Subject: sid, Session: r.hash("session", req.Session), After: after, Limit: limitOf(req.Limit),
+		Subject: sid, Session: token.Session(r.tenant, req.Session), After: after, Limit: limitOf(req.Limit),
 	}
 	if req.From != nil {
 		filter.From = &req.From.Time
@@ -89,7 +90,7 @@ func (s *Service) Episodes(ctx context.Context, caller events.Caller, req Episod
 
 // question is what a cursor belongs to: all of the request but where to go on.
 func (r *EpisodesRequest) question() string {
-	return join("episodes", nfc(r.Subject), nfc(r.Session), timeOf(r.From), timeOf(r.To))
+	return join("episodes", token.NFC(r.Subject), token.NFC(r.Session), timeOf(r.From), timeOf(r.To))
 }
 
 // episodes opens rows, looks for tombstones once more and turns what is left

@@ -9,6 +9,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 	"github.com/annals-memory/annals/projectors"
 	"github.com/annals-memory/annals/projectors/index"
 )
@@ -43,9 +44,9 @@ func (s *Service) Facts(ctx context.Context, caller events.Caller, req FactsRequ
 	}
 	filter := projectors.FactFilter{
 		Subject:   sid,
-		Predicate: r.hash("predicate", req.Predicate),
-		Scope:     r.hash("scope", req.Scope),
-		Category:  r.hash("category", req.Category),
+		Predicate: token.Predicate(r.tenant, req.Predicate),
+		Scope:     token.Scope(r.tenant, req.Scope),
+		Category:  token.Category(r.tenant, req.Category),
 		History:   req.Include == IncludeHistory,
 		After:     after,
 		Limit:     limitOf(req.Limit),
@@ -69,7 +70,7 @@ func (s *Service) Facts(ctx context.Context, caller events.Caller, req FactsRequ
 
 // question is what a cursor belongs to: all of the request but where to go on.
 func (r *FactsRequest) question() string {
-	return join("facts", nfc(r.Subject), nfc(r.Predicate), nfc(r.Scope), nfc(r.Category), string(r.Include),
+	return join("facts", token.NFC(r.Subject), token.NFC(r.Predicate), token.NFC(r.Scope), token.NFC(r.Category), string(r.Include),
 		timeOf(r.AsOf), timeOf(r.KnownAt))
 }
 
@@ -146,8 +147,8 @@ func (s *Service) FactHistory(ctx context.Context, caller events.Caller, req Rec
 // fact reads one row: ErrNotFound for what is not there or not the caller's,
 // ErrForgotten for what was.
 func (r *reading) fact(id string) (projectors.FactRow, error) {
-	id, err := canonicalID(id)
-	if err != nil || r.tenant == nil {
+	id = token.CanonicalID(id)
+	if id == "" || r.tenant == nil {
 		return projectors.FactRow{}, events.ErrNotFound
 	}
 	row, err := r.snap.Fact(r.token, id)

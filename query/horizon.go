@@ -1,6 +1,10 @@
 package query
 
-import "time"
+import (
+	"time"
+
+	"github.com/annals-memory/annals/events/token"
+)
 
 // horizons are by the token of a category.
 type horizons map[string]time.Duration
@@ -8,7 +12,7 @@ type horizons map[string]time.Duration
 func (s *Service) horizonTokens(r *reading) horizons {
 	tokens := make(horizons, len(s.horizons))
 	for category, d := range s.horizons {
-		tokens[r.hash("category", category)] = d
+		tokens[token.Category(r.tenant, category)] = d
 	}
 	return tokens
 }

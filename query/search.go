@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/token"
 	"github.com/annals-memory/annals/projectors"
 	"github.com/annals-memory/annals/projectors/index"
 	"github.com/annals-memory/annals/projectors/index/words"
@@ -61,10 +62,10 @@ func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, vector [
 	filter := index.Filter{
 		Tenant:      r.token,
 		Kinds:       kinds,
-		Sessions:    r.hashes("session", one(req.Session)),
-		Categories:  r.hashes("category", req.Categories),
-		Scopes:      r.hashes("scope", req.Scopes),
-		EntitiesAny: r.hashes("entity", req.Entities),
+		Sessions:    token.Each(r.tenant, token.Session, one(req.Session)...),
+		Categories:  token.Each(r.tenant, token.Category, req.Categories...),
+		Scopes:      token.Each(r.tenant, token.Scope, req.Scopes...),
+		EntitiesAny: token.Each(r.tenant, token.Entity, req.Entities...),
 		NowUS:       r.now.UnixMicro(),
 	}
 	if sid != "" {
@@ -164,11 +165,11 @@ func (r *reading) terms(question []string) []uint64 {
 func (r *reading) labels(filter map[string]jsontext.Value) ([]string, error) {
 	var tokens []string
 	for key, value := range filter {
-		v := value.Clone()
-		if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
+		label, err := token.Label(r.tenant, key, value)
+		if err != nil {
 			return nil, malformed("filter", "bad_type", "must map keys to strings, numbers and booleans")
 		}
-		tokens = append(tokens, r.hash("label", key+"\x00"+string(v)))
+		tokens = append(tokens, label)
 	}
 	return tokens, nil
 }

@@ -153,7 +153,7 @@ func (r *reading) subject(ctx context.Context, name string) (sid string, ok bool
 	if r.tenant == nil {
 		return "", false, nil
 	}
-	sid, err = r.tenant.SubjectID(ctx, nfc(name), false)
+	sid, err = r.tenant.SubjectID(ctx, name, false)
 	if errors.Is(err, seal.ErrUnknownSubject) {
 		return "", false, nil
 	}
@@ -161,24 +161,4 @@ func (r *reading) subject(ctx context.Context, name string) (sid string, ok bool
 		return "", false, fmt.Errorf("find subject: %w", err)
 	}
 	return sid, true, nil
-}
-
-// hash is the token of a value, "" of an empty one.
-func (r *reading) hash(field, value string) string {
-	if value == "" {
-		return ""
-	}
-	return r.tenant.Hash(field, nfc(value))
-}
-
-// hashes keeps nil nil: no condition.
-func (r *reading) hashes(field string, values []string) []string {
-	if len(values) == 0 {
-		return nil
-	}
-	tokens := make([]string, len(values))
-	for i, v := range values {
-		tokens[i] = r.hash(field, v)
-	}
-	return tokens
 }

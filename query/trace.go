@@ -7,6 +7,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // Trace returns what an answer was made of, and which of it was used and how it
@@ -20,8 +21,8 @@ func (s *Service) Trace(ctx context.Context, caller events.Caller, req RecordReq
 		return TraceAnswer{}, err
 	}
 	defer r.close()
-	id, err := canonicalID(req.ID)
-	if err != nil || r.tenant == nil {
+	id := token.CanonicalID(req.ID)
+	if id == "" || r.tenant == nil {
 		return TraceAnswer{}, events.ErrNotFound
 	}
 	row, err := r.snap.Trace(r.token, id)

@@ -8,9 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/text/unicode/norm"
 
-	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/projectors/index"
 )
 
@@ -223,28 +221,3 @@ func parseKinds(names []string) ([]index.Kind, error) {
 	slices.Sort(kinds)
 	return slices.Compact(kinds), nil
 }
-
-// canonicalID brings a UUID in any case to lower case. What is no UUID names no
-// record: it is ErrNotFound, so that the answer shows nothing about ids.
-func canonicalID(id string) (string, error) {
-	const form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
-	if len(id) != len(form) {
-		return "", events.ErrNotFound
-	}
-	out := make([]byte, len(form))
-	for i := range len(form) {
-		c := id[i]
-		if c >= 'A' && c <= 'F' {
-			c += 'a' - 'A'
-		}
-		hex := (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')
-		if dash := form[i] == '-'; dash != (c == '-') || (!dash && !hex) {
-			return "", events.ErrNotFound
-		}
-		out[i] = c
-	}
-	return string(out), nil
-}
-
-// nfc is the form in which all names are hashed.
-func nfc(s string) string { return norm.NFC.String(s) }

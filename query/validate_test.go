@@ -159,16 +159,3 @@ func TestRequestFromJSON(t *testing.T) {
 		}
 	}
 }
-
-func TestCanonicalID(t *testing.T) {
-	t.Parallel()
-	const id = "0190a7c2-1b3d-7e4f-8a5b-6c7d8e9f0a1b"
-	if got, err := canonicalID(strings.ToUpper(id)); err != nil || got != id {
-		t.Errorf("got %q, %v", got, err)
-	}
-	for _, bad := range []string{"", "x", id + "0", strings.Replace(id, "-", "0", 1), strings.Replace(id, "0", "g", 1), "İ" + id[2:]} {
-		if _, err := canonicalID(bad); !errors.Is(err, events.ErrNotFound) {
-			t.Errorf("%q: %v", bad, err)
-		}
-	}
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 const (
@@ -105,8 +106,8 @@ func (e *Eraser) ForgetRecord(ctx context.Context, caller events.Caller, key str
 	if err != nil {
 		return Erasure{}, err
 	}
-	canonical, ok := canonicalID(id)
-	if !ok || job.tenant == nil {
+	canonical := token.CanonicalID(id)
+	if canonical == "" || job.tenant == nil {
 		return Erasure{}, events.ErrNotFound
 	}
 	t, err := e.find(ctx, job, canonical)
@@ -116,7 +117,7 @@ func (e *Eraser) ForgetRecord(ctx context.Context, caller events.Caller, key str
 	if t.Kind != kind {
 		return Erasure{}, events.ErrNotFound
 	}
-	if err := job.claim(ctx, e.keys, plan{Matched: 1}); err != nil {
+	if err := job.claim(ctx, e.keys, token.Plan{Matched: 1}); err != nil {
 		return Erasure{}, err
 	}
 	return e.forget(ctx, job, []target{t})
@@ -163,7 +164,7 @@ func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, r
 	if len(targets) == 0 && !job.keyed {
 		return Erasure{ErasureID: job.erasure, Level: LevelShredded}, nil
 	}
-	if err := job.claim(ctx, e.keys, plan{Matched: len(targets), UpTo: job.upTo}); err != nil {
+	if err := job.claim(ctx, e.keys, token.Plan{Matched: len(targets), UpTo: job.upTo}); err != nil {
 		return Erasure{}, err
 	}
 	return e.forget(ctx, job, targets)
@@ -183,7 +184,7 @@ func (e *Eraser) ForgetSubject(ctx context.Context, caller events.Caller, key, s
 	if err := checkReason(reason); err != nil {
 		return Erasure{}, err
 	}
-	job, err := e.begin(ctx, caller, key, "forget_subject", []string{nfc(subject)})
+	job, err := e.begin(ctx, caller, key, "forget_subject", []string{token.NFC(subject)})
 	if err != nil {
 		return Erasure{}, err
 	}

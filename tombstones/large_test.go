@@ -254,7 +254,9 @@ func TestRunGoesOnWithoutOneKey(t *testing.T) {
 	if !n.keyless(gone[0]) {
 		t.Error("the key is left")
 	}
-	if s := logged.text(); strings.Contains(s, "entry") || !strings.Contains(s, "keys=1") {
+	// Whoever came to the key first says so: the queue, or the walk over the log.
+	s := logged.text()
+	if strings.Contains(s, "entry") || !strings.Contains(s, "keys=1") && !strings.Contains(s, "1 commits") {
 		t.Errorf("logged %q", s)
 	}
 }

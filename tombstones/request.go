@@ -240,25 +240,3 @@ func malformed(field, code, rule string) error {
 func tooLarge(field, rule string) error {
 	return &events.InputError{Kind: events.TooLarge, Code: "too_large", Field: field, Rule: rule}
 }
-
-// canonicalID brings a UUID in any case to lower case; ok is false for what is
-// no UUID.
-func canonicalID(id string) (string, bool) {
-	const form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
-	if len(id) != len(form) {
-		return "", false
-	}
-	out := make([]byte, len(form))
-	for i := range len(form) {
-		c := id[i]
-		if c >= 'A' && c <= 'F' {
-			c += 'a' - 'A'
-		}
-		hex := (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')
-		if dash := form[i] == '-'; dash != (c == '-') || (!dash && !hex) {
-			return "", false
-		}
-		out[i] = c
-	}
-	return string(out), true
-}

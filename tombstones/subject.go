@@ -7,11 +7,12 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // forgetSubject takes a subject through the saga.
 func (e *Eraser) forgetSubject(ctx context.Context, j *job, name string) (Erasure, error) {
-	sid, err := j.tenant.SubjectID(ctx, nfc(name), false)
+	sid, err := j.tenant.SubjectID(ctx, name, false)
 	unknown := errors.Is(err, seal.ErrUnknownSubject)
 	if err != nil && !unknown {
 		return Erasure{}, fmt.Errorf("find subject: %w", err)
@@ -19,7 +20,7 @@ func (e *Eraser) forgetSubject(ctx context.Context, j *job, name string) (Erasur
 	if unknown {
 		// That there was nothing is written down too: a late repetition must
 		// not reach a subject that the name stands for by then.
-		if err := j.claim(ctx, e.keys, plan{}); err != nil {
+		if err := j.claim(ctx, e.keys, token.Plan{}); err != nil {
 			return Erasure{}, err
 		}
 	}
@@ -32,13 +33,13 @@ func (e *Eraser) forgetSubject(ctx context.Context, j *job, name string) (Erasur
 	if !j.keyed {
 		// Calls without a key that forget the same subject are one erasure,
 		// whichever process they run in.
-		j.erasure = uuidOf(j.tenant.Hash("erasure", sid))
+		j.erasure = token.SubjectErasure(j.tenant, sid)
 	}
 	matched, err := e.count(ctx, j, sid)
 	if err != nil {
 		return Erasure{}, err
 	}
-	if err := j.claim(ctx, e.keys, plan{Matched: matched, Subject: sid}); err != nil {
+	if err := j.claim(ctx, e.keys, token.Plan{Matched: matched, Subject: sid}); err != nil {
 		return Erasure{}, err
 	}
 	if j.plan != nil {

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // target is a record that is to be forgotten.
@@ -23,21 +21,18 @@ type target struct {
 	position uint64
 }
 
-// note is what stands beside a record's key, as the commands write it.
-type note struct {
-	Kind      events.Kind `json:"kind"`
-	Aggregate string      `json:"aggregate"`
-}
-
 // find finds a record by its id alone: by its key row, which is there before the
 // record is, or, when that is gone or damaged, by the record or its tombstone.
 func (e *Eraser) find(ctx context.Context, j *job, id string) (target, error) {
-	var n note
+	var n token.Note
 	rec, err := e.keys.Record(ctx, j.token, id)
+	if err == nil {
+		n, err = token.ParseNote(rec.Note())
+	}
 	switch {
 	case errors.Is(err, seal.ErrKeyDestroyed):
 		return e.findWithoutKey(ctx, j, id)
-	case damaged(err) || (err == nil && json.Unmarshal(rec.Note(), &n) != nil):
+	case damaged(err), errors.Is(err, events.ErrCorrupt):
 		// A fact can only be found by the views: let them know of it.
 		if _, err := e.catchUp(ctx); err != nil && !errors.Is(err, events.ErrBehind) {
 			return target{}, err
@@ -174,8 +169,8 @@ func (e *Eraser) byID(ctx context.Context, j *job, ids []string) ([]target, erro
 	}
 	list := make([]target, 0, len(ids))
 	for _, id := range ids {
-		canonical, ok := canonicalID(id)
-		if !ok {
+		canonical := token.CanonicalID(id)
+		if canonical == "" {
 			return nil, events.ErrNotFound
 		}
 		t, err := e.find(ctx, j, canonical)
@@ -208,13 +203,13 @@ func (e *Eraser) own(s Snapshot, j *job) ([]target, error) {
 // match turns names into tokens; ok is false if nothing can match.
 func (e *Eraser) match(ctx context.Context, j *job, req *ForgetRequest) (Match, bool, error) {
 	if req.Source != nil {
-		return Match{Source: hash(j.tenant, "source", req.Source.Kind+"\x00"+req.Source.Ref)}, true, nil
+		return Match{Source: token.Source(j.tenant, *req.Source)}, true, nil
 	}
 	f := req.Filter
 	m := Match{
-		Session:    hash(j.tenant, "session", f.Session),
-		Categories: hashes(j.tenant, "category", f.Categories),
-		Entities:   hashes(j.tenant, "entity", f.Entities),
+		Session:    token.Session(j.tenant, f.Session),
+		Categories: token.Each(j.tenant, token.Category, f.Categories...),
+		Entities:   token.Each(j.tenant, token.Entity, f.Entities...),
 	}
 	if f.Occurred != nil && f.Occurred.From != nil {
 		m.From = &f.Occurred.From.Time
@@ -227,16 +222,16 @@ func (e *Eraser) match(ctx context.Context, j *job, req *ForgetRequest) (Match, 
 		return Match{}, false, err
 	}
 	for key, value := range f.Metadata {
-		v := value.Clone()
-		if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
+		label, err := token.Label(j.tenant, key, value)
+		if err != nil {
 			return Match{}, false, malformed("filter.metadata", "bad_type", "must be JSON")
 		}
-		m.Labels = append(m.Labels, hash(j.tenant, "label", key+"\x00"+string(v)))
+		m.Labels = append(m.Labels, label)
 	}
 	if f.Subject == "" {
 		return m, true, nil
 	}
-	m.Subject, err = j.tenant.SubjectID(ctx, nfc(f.Subject), false)
+	m.Subject, err = j.tenant.SubjectID(ctx, f.Subject, false)
 	if errors.Is(err, seal.ErrUnknownSubject) {
 		return Match{}, false, nil
 	}

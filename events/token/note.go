@@ -8,12 +8,9 @@ import (
 	"github.com/annals-memory/annals/events"
 )
 
-// The kinds of notes that are of no aggregate: the rows of commands that make no
-// record of their own, so that an idempotency key has a row.
-const (
-	KindCommand events.Kind = "command"
-	KindErasure events.Kind = "erasure"
-)
+// KindCommand is the kind of a note that is of no aggregate: that of a command
+// which makes no record of its own, so that its idempotency key has a row.
+const KindCommand events.Kind = "command"
 
 // Note is what is sealed beside a record's key: what tells a repetition from
 // another command, and where the record's events are. It is written as JSON;
@@ -28,7 +25,7 @@ type Note struct {
 	// Position is that of the commit of a command that has no record, if the row
 	// followed it.
 	Position uint64 `json:"position,omitzero"`
-	// Plan is there with KindErasure alone.
+	// Plan is there with events.KindErasure alone.
 	*Plan
 }
 

@@ -83,7 +83,7 @@ func TestForEver(t *testing.T) {
 		"principal":              {token.Principal(h, "bot"), "z2svpk3vo6yjhggbjx4nvvgj3m"},
 		"category":               {token.Category(h, "profile"), "32n52nicpd25dqzijnic2njmti"},
 		"default category":       {token.Category(h, "general"), "bh7tbwtjnnowf7mjjxw3o5nmm4"},
-		"category of erasures":   {token.Category(h, string(token.KindErasure)), "gnwqrl4dqksiv2jdqffqikzham"},
+		"category of erasures":   {token.Category(h, string(events.KindErasure)), "gnwqrl4dqksiv2jdqffqikzham"},
 		"session":                {token.Session(h, "s1"), "tzhnhhcsw2n5urq5cm4durp3vm"},
 		"entity":                 {token.Entity(h, "Mar\u00eda"), "bezxf36e7dxxzehhkvehxjgrfa"},
 		"entity, decomposed":     {token.Entity(h, "Mari\u0301a"), "bezxf36e7dxxzehhkvehxjgrfa"},
@@ -190,6 +190,7 @@ func TestCanonicalID(t *testing.T) {
 		"0386843d-0e44-8963-b5d7004ab763d55a2": "",
 		"{386843d-0e44-8963-b5d7-04ab763d55a2": "",
 		id + "0":                               "",
+		"\u0130" + id[2:]:                      "",
 	} {
 		if got := token.CanonicalID(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
@@ -206,10 +207,10 @@ func TestNotes(t *testing.T) {
 		},
 		`{"kind":"episode","aggregate":"a"}`: {Kind: events.KindEpisode, Aggregate: "a"},
 		`{"fingerprint":"f","kind":"erasure","aggregate":"e","matched":3,"up_to":9,"subject":"s"}`: {
-			Fingerprint: "f", Kind: token.KindErasure, Aggregate: "e", Plan: &token.Plan{Matched: 3, UpTo: 9, Subject: "s"},
+			Fingerprint: "f", Kind: events.KindErasure, Aggregate: "e", Plan: &token.Plan{Matched: 3, UpTo: 9, Subject: "s"},
 		},
 		`{"fingerprint":"f","kind":"erasure","aggregate":"e","matched":0}`: {
-			Fingerprint: "f", Kind: token.KindErasure, Aggregate: "e", Plan: &token.Plan{},
+			Fingerprint: "f", Kind: events.KindErasure, Aggregate: "e", Plan: &token.Plan{},
 		},
 	} {
 		b, err := n.Encode()
