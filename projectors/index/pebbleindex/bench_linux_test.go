@@ -7,12 +7,12 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
 
 	"github.com/annals-memory/annals/projectors/index"
 )
@@ -89,11 +89,11 @@ func fill(tb testing.TB, ix *Index, db *pebble.DB, n int) {
 // than the clock. The goroutine must be locked to its thread.
 func threadTime(tb testing.TB) time.Duration {
 	tb.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &u); err != nil {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
 		tb.Fatal(err)
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return time.Duration(t.Nano())
 }
 
 // BenchmarkCandidates reports processor time: the median as p50-ms and what lies below 95 of 100 as p95-ms.
@@ -212,7 +212,7 @@ func BenchmarkLayout(b *testing.B) {
 	defer func() { _ = db.Close() }()
 	r := rand.New(rand.NewPCG(9, 10))
 	fields := make([]byte, 200)
-	vector := make([]byte, offBytes+benchDim)
+	vector := make([]byte, 3*scalarBytes+benchDim)
 	for at := 0; at < n; at += benchBatch {
 		batch := db.NewBatch()
 		for i := at; i < at+benchBatch; i++ {

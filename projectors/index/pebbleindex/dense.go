@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -20,20 +21,22 @@ type dense struct {
 	base    []byte // what the keys of the model's int8 rows begin with
 	key     []byte
 	valid   bool // it stands on a block of the model
-	rows    block
-	read    bool // rows is the block that it stands on
+	suffix  []byte
+	view    vectorView
+	sums    [vectorRows]int32
 	none    bool // the model has no vectors at all
 	query   rounded
 	top     floor
 	maybe   []scored // with upper bounds as scores
+	want    []wanted // whose exact scores are read next
+	exact   []scored // with exact scores, in key order
 	missing int
 }
 
 func (d *dense) reset() {
 	d.it = nil
-	d.base, d.key, d.maybe = d.base[:0], d.key[:0], d.maybe[:0]
-	d.valid, d.none, d.read, d.missing = false, false, false, 0
-	d.rows = block{}
+	d.base, d.key, d.maybe, d.exact = d.base[:0], d.key[:0], d.maybe[:0], d.exact[:0]
+	d.valid, d.none, d.missing = false, false, 0
 	d.top = floor{heap: d.top.heap[:0]}
 }
 
@@ -71,99 +74,84 @@ func parseDim(b []byte) (int, error) {
 	return int(binary.BigEndian.Uint16(b)), nil
 }
 
-// admit takes the eligible document i. Documents come in key order.
-func (d *dense) admit(i int32, r *found) error {
-	value, err := d.row(r)
-	if err != nil {
-		return err
+// admit takes the eligible documents of a block. Blocks come in key order.
+func (d *dense) admit(b *scopeBlock, subject []byte) error {
+	first := b.first
+	for w, eligible := range b.eligible {
+		if eligible != 0 {
+			d.suffix = binary.BigEndian.AppendUint32(append(d.suffix[:0], subject...), b.number*blockWords+uint32(w))
+			if err := d.word(eligible, b.set[w], first); err != nil {
+				return err
+			}
+		}
+		first += int32(bits.OnesCount64(b.set[w])) //nolint:gosec // at most 64
 	}
-	if value == nil {
-		d.missing++
-		return nil
-	}
-	if len(value) != offBytes+len(d.query.values) {
-		return fmt.Errorf("read vector row: %w", index.ErrCorrupt)
-	}
-	if d.top.k == 0 {
-		return nil
-	}
-	score, radius := d.query.bounds(value, dot.I8(value[offBytes:], d.query.values))
-	least, full := d.top.min()
-	if full && score+radius < least {
-		return nil
-	}
-	d.top.offer(score - radius)
-	d.maybe = append(d.maybe, scored{doc: i, score: score + radius})
 	return nil
 }
 
-// row returns the int8 row of the document, or nil when it has none.
-func (d *dense) row(r *found) ([]byte, error) {
-	if d.none || !d.advance(r.suffix) {
-		return nil, seekError(d.it)
+// word takes the eligible documents of the block of vectors with the suffix. set has all its documents, and first is the
+// number of the first of them.
+func (d *dense) word(eligible, set uint64, first int32) error {
+	if d.none || !d.advance() {
+		d.missing += bits.OnesCount64(eligible)
+		return seekError(d.it)
 	}
-	if !d.read {
-		if err := d.rows.parse(d.it.Value()); err != nil {
-			return nil, err
-		}
-		d.read = true
+	if err := d.view.parse(d.it.Value()); err != nil {
+		return err
 	}
-	return d.rows[r.ordinal%blockRows], nil
+	if d.view.dim != len(d.query.values) {
+		return fmt.Errorf("read vector block: %w", index.ErrCorrupt)
+	}
+	d.missing += bits.OnesCount64(eligible &^ d.view.set)
+	if d.top.k > 0 {
+		d.score(eligible&d.view.set, set, first)
+	}
+	return nil
 }
 
-// advance moves to the block with the given suffix and reports whether there is one.
-func (d *dense) advance(suffix []byte) bool {
+// score takes the documents of want, which are among those of set and have rows in the view.
+func (d *dense) score(want, set uint64, first int32) {
+	n, rows := d.view.dim, d.view.rows
+	// Taking rows that nobody wants costs less than taking most of them one by one.
+	all := 2*bits.OnesCount64(want) > bits.OnesCount64(d.view.set)
+	if all {
+		dot.I8Rows(rows, d.query.values, d.sums[:bits.OnesCount64(d.view.set)])
+	}
+	least, full := d.top.min()
+	for ; want != 0; want &= want - 1 {
+		place := uint32(bits.TrailingZeros64(want)) //nolint:gosec // below 64
+		rank := rankIn(d.view.set, place)
+		if !all {
+			d.sums[rank] = dot.I8(rows[rank*n:], d.query.values)
+		}
+		score, radius := d.query.bounds(&d.view, rank, d.sums[rank])
+		if full && score+radius < least {
+			continue
+		}
+		d.maybe = append(d.maybe, scored{doc: first + int32(rankIn(set, place)), score: score + radius}) //nolint:gosec // at most 64
+		if !full || score-radius > least {
+			d.top.offer(score - radius)
+			least, full = d.top.min()
+		}
+	}
+}
+
+// advance moves to the block with the suffix and reports whether there is one.
+func (d *dense) advance() bool {
 	for step := 0; d.valid; step++ {
-		switch c := bytes.Compare(d.it.Key()[len(d.base):], suffix); {
+		switch c := bytes.Compare(d.it.Key()[len(d.base):], d.suffix); {
 		case c == 0:
 			return true
 		case c > 0:
 			return false
 		}
-		d.read = false
 		if step < nearby {
 			d.valid = d.it.Next()
 		} else {
-			d.key = append(append(d.key[:0], d.base...), suffix...)
+			d.key = append(append(d.key[:0], d.base...), d.suffix...)
 			d.valid = d.it.SeekGE(d.key)
 		}
 		d.valid = d.valid && bytes.HasPrefix(d.it.Key(), d.base)
 	}
 	return false
-}
-
-// finish scores the documents whose upper bound reaches the K-th lower bound from their float32 rows.
-func (d *dense) finish(ix *Index, it *pebble.Iterator, q *index.Query, s *scope) ([]scored, error) {
-	least, full := d.top.min()
-	list := d.maybe[:0]
-	for _, c := range d.maybe {
-		if full && c.score < least {
-			continue
-		}
-		score, ok, err := d.of(ix, it, q, s.location(c.doc))
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			return nil, fmt.Errorf("find exact vector: %w", index.ErrCorrupt)
-		}
-		list = append(list, scored{doc: c.doc, score: score})
-	}
-	return list, nil
-}
-
-// of returns the exact score of the document at a place, and whether it has a vector.
-func (d *dense) of(ix *Index, it *pebble.Iterator, q *index.Query, at location) (float64, bool, error) {
-	if len(q.Vector) == 0 || d.none {
-		return 0, false, nil
-	}
-	d.key = ix.rescoreKey(d.key[:0], q.Tenant, q.Model, at)
-	if !it.SeekGE(d.key) || !bytes.Equal(it.Key(), d.key) {
-		return 0, false, seekError(it)
-	}
-	value := it.Value()
-	if len(value) != 4*len(q.Vector) {
-		return 0, false, fmt.Errorf("read exact vector: %w", index.ErrCorrupt)
-	}
-	return dot.F32(value, q.Vector), true, nil
 }

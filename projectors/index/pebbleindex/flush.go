@@ -16,7 +16,7 @@ func (w *Writer) Flush(b *pebble.Batch) error {
 		return fmt.Errorf("flush index: %w", err)
 	}
 	w.flushed = true
-	f := flusher{w: w, ix: w.ix, b: b, dirty: map[*block]struct{}{}}
+	f := flusher{w: w, ix: w.ix, b: b, dirty: map[string]struct{}{}}
 	for _, e := range w.order {
 		if err := f.entry(e); err != nil {
 			return fmt.Errorf("flush index: %w", err)
@@ -42,8 +42,8 @@ type flusher struct {
 	ix         *Index
 	b          *pebble.Batch
 	key, value []byte
-	dirty      map[*block]struct{}
-	dirtyKeys  []string
+	dirty      map[string]struct{} // keys of blocks that are changed
+	dirtyKeys  []string            // the same in the order of the first change
 	postings   []change
 	err        error
 }
@@ -77,27 +77,50 @@ func (f *flusher) entry(e *entry) error {
 	return nil
 }
 
-// put changes one row of the block at f.key; nil takes it away.
-func (f *flusher) put(place uint32, row []byte) error {
-	b, err := f.w.block(f.key)
+// putForward changes one row of the block at f.key; nil takes it away.
+func (f *flusher) putForward(place uint32, r *forwardRow) error {
+	b, err := f.w.forward(f.key)
 	if err != nil {
 		return err
 	}
-	b[place] = row
-	if _, ok := f.dirty[b]; !ok {
-		f.dirty[b] = struct{}{}
-		f.dirtyKeys = append(f.dirtyKeys, string(f.key))
-	}
+	b[place] = r
+	f.touch()
 	return nil
+}
+
+// putVector does for int8 rows what putForward does.
+func (f *flusher) putVector(place uint32, r *int8Row) error {
+	b, err := f.w.vectors(f.key)
+	if err != nil {
+		return err
+	}
+	b[place] = r
+	f.touch()
+	return nil
+}
+
+// touch notes that the block at f.key is changed.
+func (f *flusher) touch() {
+	if _, ok := f.dirty[string(f.key)]; !ok {
+		key := string(f.key)
+		f.dirty[key] = struct{}{}
+		f.dirtyKeys = append(f.dirtyKeys, key)
+	}
 }
 
 func (f *flusher) writeBlocks() {
 	for _, key := range f.dirtyKeys {
 		f.key = append(f.key[:0], key...)
-		if b := f.w.blocks[key]; b.empty() {
+		value := f.value[:0]
+		if b, ok := f.w.forwards[key]; ok {
+			value = b.append(value)
+		} else {
+			value = f.w.vectorBlocks[key].append(value)
+		}
+		if len(value) == 0 {
 			f.delete()
 		} else {
-			f.set(b.append(f.value[:0]))
+			f.set(value)
 		}
 	}
 }
@@ -105,7 +128,6 @@ func (f *flusher) writeBlocks() {
 // unstore takes away all rows of the stored document.
 func (f *flusher) unstore(e *entry) error {
 	loc := *e.stored
-	number, place := loc.ordinal/blockRows, loc.ordinal%blockRows
 	terms, err := f.storedTerms(e.tenant, loc)
 	if err != nil {
 		return err
@@ -114,11 +136,11 @@ func (f *flusher) unstore(e *entry) error {
 		f.postings = append(f.postings, change{tenant: e.tenant, subject: loc.subject, ordinal: loc.ordinal, term: t})
 	}
 	for _, m := range e.storedModels {
-		f.key = f.ix.vectorKey(f.key[:0], e.tenant, m, loc.subject, number)
-		if err := f.put(place, nil); err != nil {
+		f.key = f.ix.vectorKey(f.key[:0], e.tenant, m, loc.subject, loc.ordinal/vectorRows)
+		if err := f.putVector(loc.ordinal%vectorRows, nil); err != nil {
 			return err
 		}
-		f.key = f.ix.rescoreKey(f.key[:0], e.tenant, m, loc)
+		f.key = f.ix.rescoreKey(f.key[:0], e.tenant, m, appendLP(nil, loc.subject), loc.ordinal)
 		f.delete()
 	}
 	f.key = f.ix.termsKey(f.key[:0], e.tenant, loc)
@@ -127,8 +149,8 @@ func (f *flusher) unstore(e *entry) error {
 		f.key = f.ix.idKey(f.key[:0], e.tenant, e.id)
 		f.delete()
 	}
-	f.key = f.ix.forwardKey(f.key[:0], e.tenant, loc.subject, number)
-	return f.put(place, nil)
+	f.key = f.ix.forwardKey(f.key[:0], e.tenant, loc.subject, loc.ordinal/blockRows)
+	return f.putForward(loc.ordinal%blockRows, nil)
 }
 
 func (f *flusher) storedTerms(tenant string, loc location) (terms []uint64, err error) {
@@ -149,9 +171,9 @@ func (f *flusher) storedTerms(tenant string, loc location) (terms []uint64, err 
 // store writes the rows of a document.
 func (f *flusher) store(e *entry) error {
 	cur := e.cur
-	number, place := cur.loc.ordinal/blockRows, cur.loc.ordinal%blockRows
-	f.key = f.ix.forwardKey(f.key[:0], e.tenant, cur.loc.subject, number)
-	if err := f.put(place, appendRow(nil, &cur.row)); err != nil {
+	f.key = f.ix.forwardKey(f.key[:0], e.tenant, cur.loc.subject, cur.loc.ordinal/blockRows)
+	r := &forwardRow{fixed: cur.row.fixed, tail: appendTail(nil, &cur.row)}
+	if err := f.putForward(cur.loc.ordinal%blockRows, r); err != nil {
 		return err
 	}
 	if cur.fresh {
@@ -172,11 +194,11 @@ func (f *flusher) store(e *entry) error {
 		if !ok {
 			continue
 		}
-		f.key = f.ix.vectorKey(f.key[:0], e.tenant, m.name, cur.loc.subject, number)
-		if err := f.put(place, appendInt8(nil, values)); err != nil {
+		f.key = f.ix.vectorKey(f.key[:0], e.tenant, m.name, cur.loc.subject, cur.loc.ordinal/vectorRows)
+		if err := f.putVector(cur.loc.ordinal%vectorRows, roundRow(values)); err != nil {
 			return err
 		}
-		f.key = f.ix.rescoreKey(f.key[:0], e.tenant, m.name, cur.loc)
+		f.key = f.ix.rescoreKey(f.key[:0], e.tenant, m.name, appendLP(nil, cur.loc.subject), cur.loc.ordinal)
 		f.set(appendFloats(f.value[:0], values))
 	}
 	return nil

@@ -78,8 +78,10 @@ func (ix *Index) vectorKey(b []byte, tenant, model, subject string, number uint3
 	return appendPlace(appendLP(ix.start(b, sortVector, tenant), model), subject, number)
 }
 
-func (ix *Index) rescoreKey(b []byte, tenant, model string, l location) []byte {
-	return appendPlace(appendLP(ix.start(b, sortRescore, tenant), model), l.subject, l.ordinal)
+// rescoreKey makes the key of a vector as float32. subject is lp(subject).
+func (ix *Index) rescoreKey(b []byte, tenant, model string, subject []byte, ordinal uint32) []byte {
+	b = append(appendLP(ix.start(b, sortRescore, tenant), model), subject...)
+	return binary.BigEndian.AppendUint32(b, ordinal)
 }
 
 func (ix *Index) postingStart(b []byte, tenant string, term uint64) []byte {

@@ -39,18 +39,18 @@ func (l *lexical) score(ctx context.Context, ix *Index, it *pebble.Iterator, q *
 	if len(terms) == 0 {
 		return nil, nil
 	}
-	l.scores = slices.Grow(l.scores[:0], len(s.docs))[:len(s.docs)]
+	l.scores = slices.Grow(l.scores[:0], len(s.lengths))[:len(s.lengths)]
 	clear(l.scores)
-	average := float64(s.length) / float64(len(s.docs))
+	norm := newLengthNorm(s)
 	for _, term := range terms {
 		df, err := l.read(ctx, ix, it, q.Tenant, term, s)
 		if err != nil {
 			return nil, err
 		}
-		idf := inverseFrequency(len(s.docs), df)
+		idf := inverseFrequency(len(s.lengths), df)
 		l.ceiling += idf * (index.BM25K1 + 1)
 		for _, p := range l.found {
-			l.scores[p.doc] += idf * saturation(float64(p.tf), float64(s.docs[p.doc].length), average)
+			l.scores[p.doc] += idf * norm.saturation(float64(p.tf), float64(s.lengths[p.doc]))
 		}
 	}
 	for i, x := range l.scores {
@@ -78,12 +78,19 @@ func inverseFrequency(n, df int) float64 {
 	return math.Log1p((float64(n) - float64(df) + 0.5) / (float64(df) + 0.5))
 }
 
-func saturation(tf, length, average float64) float64 {
-	norm := 1 - index.BM25B
-	if average > 0 {
-		norm += index.BM25B * length / average
+// lengthNorm is the part of the score that depends on the length of a document: k1 times (1 − b + b·length/average).
+type lengthNorm struct{ base, slope float64 }
+
+func newLengthNorm(s *scope) lengthNorm {
+	n := lengthNorm{base: index.BM25K1 * (1 - index.BM25B)}
+	if s.length > 0 {
+		n.slope = index.BM25K1 * index.BM25B * float64(len(s.lengths)) / float64(s.length)
 	}
-	return tf * (index.BM25K1 + 1) / (tf + index.BM25K1*norm)
+	return n
+}
+
+func (n lengthNorm) saturation(tf, length float64) float64 {
+	return tf * (index.BM25K1 + 1) / (tf + n.base + n.slope*length)
 }
 
 // read puts the term's postings of eligible documents in found and returns the number of documents of the scope that have
@@ -114,7 +121,10 @@ func (l *lexical) read(
 				continue
 			}
 		}
-		end, count, err := l.join(it.Value(), number*postingSpan, s.docs[:s.segments[n].end], at)
+		if number > maxOrdinal/postingSpan {
+			return 0, fmt.Errorf("read posting key: %w", index.ErrCorrupt)
+		}
+		end, count, err := l.join(it.Value(), number*spanBlocks, s.blocks[:s.segments[n].end], at)
 		if err != nil {
 			return 0, err
 		}
@@ -125,23 +135,33 @@ func (l *lexical) read(
 	return df, seekError(it)
 }
 
-// join finds the documents of one block of postings whose first ordinal is first in docs from at on.
-func (l *lexical) join(block []byte, first uint32, docs []doc, at int) (end, count int, err error) {
-	r := postingReader{b: block}
+// join finds the documents of one block of postings, whose span begins with the block of forward rows with the given
+// number, in blocks from at on.
+func (l *lexical) join(value []byte, number uint32, blocks []scopeBlock, at int) (end, count int, err error) {
+	r := postingReader{b: value}
+	var b *scopeBlock
 	for {
 		place, tf, ok := r.read()
 		if !ok {
 			break
 		}
-		ordinal := first + place
-		if at = find(docs, at, ordinal); at == len(docs) || docs[at].ordinal != ordinal {
+		if want := number + place/blockRows; b == nil || b.number != want {
+			if at = find(blocks, at, want); at == len(blocks) {
+				return 0, 0, fmt.Errorf("join posting: %w", index.ErrCorrupt)
+			}
+			b = &blocks[at]
+			if b.number != want {
+				return 0, 0, fmt.Errorf("join posting: %w", index.ErrCorrupt)
+			}
+		}
+		if place %= blockRows; !b.set.has(place) {
 			return 0, 0, fmt.Errorf("join posting: %w", index.ErrCorrupt)
 		}
 		count++
-		if docs[at].eligible {
-			l.found = append(l.found, posting{doc: int32(at), tf: uint32(tf)}) //nolint:gosec // fewer than 2^31 documents
+		if b.eligible.has(place) {
+			//nolint:gosec // fewer than 2^31 documents
+			l.found = append(l.found, posting{doc: b.first + int32(b.set.rank(place)), tf: uint32(tf)})
 		}
-		at++
 	}
 	if r.bad {
 		return 0, 0, fmt.Errorf("read postings: %w", index.ErrCorrupt)
@@ -160,14 +180,14 @@ func nextSegment(s *scope, n int, subject []byte) int {
 	return n + sort.Search(len(rest), func(i int) bool { return bytes.Compare(rest[i].subject, subject) >= 0 })
 }
 
-// find returns the first place in docs from at on that is not before ordinal: by a few steps when it is near, as it is for
+// find returns the first place in blocks from at on that is not before number: by a few steps when it is near, as it is for
 // a frequent term, and by bisection when it is not.
-func find(docs []doc, at int, ordinal uint32) int {
-	for step := 0; at < len(docs) && docs[at].ordinal < ordinal; step++ {
+func find(blocks []scopeBlock, at int, number uint32) int {
+	for step := 0; at < len(blocks) && blocks[at].number < number; step++ {
 		if step > nearby {
-			// Each ordinal between is taken at most once.
-			end := min(len(docs), at+int(ordinal-docs[at].ordinal))
-			return at + sort.Search(end-at, func(i int) bool { return docs[at+i].ordinal >= ordinal })
+			// Each number between is taken at most once.
+			end := min(len(blocks), at+int(number-blocks[at].number))
+			return at + sort.Search(end-at, func(i int) bool { return blocks[at+i].number >= number })
 		}
 		at++
 	}
@@ -175,9 +195,9 @@ func find(docs []doc, at int, ordinal uint32) int {
 }
 
 // of returns the score of one document of the scope, and whether the query has words.
-func (l *lexical) of(doc int32) (float64, bool, error) {
+func (l *lexical) of(doc int32) (float64, bool) {
 	if len(l.scores) == 0 {
-		return 0, false, nil
+		return 0, false
 	}
-	return l.scores[doc], true, nil
+	return l.scores[doc], true
 }

@@ -27,17 +27,30 @@ func (w *Writer) get(key []byte, use func(value []byte) error) (err error) {
 	return use(value)
 }
 
-// block returns the block at key, reading it when the batch asks for it for the first time. Flush changes it in place.
-func (w *Writer) block(key []byte) (*block, error) {
-	if b, ok := w.blocks[string(key)]; ok {
+// forward returns the block of forward rows at key, reading it when the batch asks for it for the first time. Flush changes
+// it in place.
+func (w *Writer) forward(key []byte) (*forwardBlock, error) {
+	if b, ok := w.forwards[string(key)]; ok {
 		return b, nil
 	}
-	b := new(block)
-	err := w.get(key, func(value []byte) error { return b.parse(bytes.Clone(value)) })
-	if err != nil {
+	b := new(forwardBlock)
+	if err := w.get(key, func(value []byte) error { return b.parse(bytes.Clone(value)) }); err != nil {
 		return nil, err
 	}
-	w.blocks[string(key)] = b
+	w.forwards[string(key)] = b
+	return b, nil
+}
+
+// vectors returns the block of int8 rows at key as forward does.
+func (w *Writer) vectors(key []byte) (*vectorBlock, error) {
+	if b, ok := w.vectorBlocks[string(key)]; ok {
+		return b, nil
+	}
+	b := new(vectorBlock)
+	if err := w.get(key, func(value []byte) error { return b.parse(bytes.Clone(value)) }); err != nil {
+		return nil, err
+	}
+	w.vectorBlocks[string(key)] = b
 	return b, nil
 }
 
@@ -74,16 +87,11 @@ func (w *Writer) firstFree(k subjectKey) (next uint64, err error) {
 	if !ok {
 		return 0, fmt.Errorf("read forward key: %w", index.ErrCorrupt)
 	}
-	var b block
-	if err := b.parse(it.Value()); err != nil {
+	var v forwardView
+	if err := v.parse(it.Value()); err != nil {
 		return 0, err
 	}
-	for i, row := range b {
-		if row != nil {
-			next = uint64(number)*blockRows + uint64(i) + 1
-		}
-	}
-	return next, nil
+	return uint64(number)*blockRows + uint64(v.set.at(v.n-1)) + 1, nil
 }
 
 // entry returns the document as the batch has left it so far, reading it when the batch touches it for the first time.
@@ -105,7 +113,7 @@ func (w *Writer) entry(tenant, id string) (*entry, error) {
 		return nil, err
 	}
 	if e.stored != nil {
-		b, err := w.block(w.ix.forwardKey(nil, tenant, e.stored.subject, e.stored.ordinal/blockRows))
+		b, err := w.forward(w.ix.forwardKey(nil, tenant, e.stored.subject, e.stored.ordinal/blockRows))
 		if err != nil {
 			return nil, err
 		}
@@ -144,18 +152,16 @@ func (w *Writer) storedIDs(k subjectKey) (ids []string, more bool, err error) {
 		if w.cursors[k] = number; len(ids) >= removeStep {
 			return ids, true, nil
 		}
-		var b block
-		if err := b.parse(it.Value()); err != nil {
+		var v forwardView
+		if err := v.parse(it.Value()); err != nil {
 			return nil, false, err
 		}
-		for _, row := range b {
-			if row == nil {
-				continue
-			}
-			if err := checkRow(row); err != nil {
+		for i := range v.n {
+			tail, err := v.tail(i)
+			if err != nil {
 				return nil, false, err
 			}
-			r := rowReader{b: row[offTokens:]}
+			r := rowReader{b: tail}
 			ids = append(ids, string(r.token()))
 		}
 	}

@@ -2,15 +2,16 @@ package pebbleindex
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"github.com/annals-memory/annals/projectors/index"
 )
 
-// matcher judges encoded forward rows by a filter without decoding them.
+// matcher judges encoded blocks of forward rows by a filter without decoding the rows.
 type matcher struct {
 	f          *index.Filter
-	kinds      [256]bool
+	kinds      [256]bool // admitted, looked at only when the filter names some
 	sessions   tokenSet
 	categories tokenSet
 	scopes     tokenSet
@@ -18,7 +19,7 @@ type matcher struct {
 	all        []string
 	labels     []string
 	exclude    tokenSet
-	tokens     bool // some condition looks past the fixed fields
+	tokens     bool // some condition looks at the tail
 	lists      bool // some condition looks at entities or labels
 }
 
@@ -63,9 +64,6 @@ func newMatcher(f *index.Filter) *matcher {
 	if len(f.Exclude) > 0 {
 		m.exclude = newTokenSet(f.Exclude)
 	}
-	for i := range m.kinds {
-		m.kinds[i] = f.Kinds == nil
-	}
 	for _, k := range f.Kinds {
 		m.kinds[k] = true
 	}
@@ -74,47 +72,91 @@ func newMatcher(f *index.Filter) *matcher {
 	return m
 }
 
-// fixed judges the fields at fixed offsets of a row that checkRow has passed.
-func (m *matcher) fixed(b []byte) bool {
-	if !m.kinds[b[offKind]] || b[offTrust] < m.f.MinTrust {
-		return false
+// judge returns the places of the rows of v that pass.
+func (m *matcher) judge(v *forwardView) (places, error) {
+	var pass [blockRows]bool
+	p := pass[:v.n]
+	for i := range p {
+		p[i] = true
 	}
-	if from := m.f.OccurredFromUS; from != nil && rowInt(b, offOccurred) < *from {
-		return false
+	m.fixed(v, p)
+	if m.tokens {
+		for i := range p {
+			if !p[i] {
+				continue
+			}
+			tail, err := v.tail(i)
+			if err != nil {
+				return places{}, err
+			}
+			if p[i], err = m.tail(tail); err != nil {
+				return places{}, err
+			}
+		}
 	}
-	if to := m.f.OccurredToUS; to != nil && rowInt(b, offOccurred) >= *to {
-		return false
+	out, rank := v.set, 0
+	for w, set := range v.set {
+		for ; set != 0; set &= set - 1 {
+			if !p[rank] {
+				out[w] &^= set & -set
+			}
+			rank++
+		}
 	}
-	if at := m.f.ValidAtUS; at != nil && index.Kind(b[offKind]) == index.Fact &&
-		(*at < rowInt(b, offValidFrom) || *at >= rowInt(b, offValidTo)) {
-		return false
-	}
-	expires := rowInt(b, offExpires)
-	return expires == 0 || expires > m.f.NowUS
+	return out, nil
 }
 
-// match judges a row that checkRow has passed. A row that ends too early never matches.
-func (m *matcher) match(b []byte) bool {
-	if !m.fixed(b) {
-		return false
+// fixed judges the columns, and takes out of p what does not pass.
+func (m *matcher) fixed(v *forwardView, p []bool) {
+	for i := range p {
+		expires := i64(v.expires, i)
+		p[i] = expires == 0 || expires > m.f.NowUS
 	}
-	if !m.tokens {
-		return true
+	if m.f.Kinds != nil {
+		for i, kind := range v.kind[:len(p)] {
+			p[i] = p[i] && m.kinds[kind]
+		}
 	}
-	r := rowReader{b: b[offTokens:]}
-	if id := r.token(); m.exclude != nil && m.exclude.admits(id) {
-		return false
+	if m.f.MinTrust > 0 {
+		for i, trust := range v.trust[:len(p)] {
+			p[i] = p[i] && trust >= m.f.MinTrust
+		}
 	}
-	ok := m.sessions.admits(r.token()) && m.categories.admits(r.token()) && m.scopes.admits(r.token())
-	if !ok || !m.lists {
-		return ok && !r.bad
+	if from := m.f.OccurredFromUS; from != nil {
+		for i := range p {
+			p[i] = p[i] && i64(v.occurred, i) >= *from
+		}
 	}
-	hit, ok := r.matchList(m.any, m.all)
-	if !ok || (m.any != nil && !hit) {
-		return false
+	if to := m.f.OccurredToUS; to != nil {
+		for i := range p {
+			p[i] = p[i] && i64(v.occurred, i) < *to
+		}
 	}
-	_, ok = r.matchList(nil, m.labels)
-	return ok && !r.bad
+	if at := m.f.ValidAtUS; at != nil {
+		for i := range p {
+			p[i] = p[i] && (index.Kind(v.kind[i]) != index.Fact || i64(v.validFrom, i) <= *at && *at < i64(v.validTo, i))
+		}
+	}
+}
+
+// tail judges the tail of a row.
+func (m *matcher) tail(b []byte) (bool, error) {
+	r := rowReader{b: b}
+	excluded := m.exclude != nil
+	id := r.token()
+	excluded = excluded && m.exclude.admits(id)
+	session, category, scope := r.token(), r.token(), r.token()
+	ok := !excluded && m.sessions.admits(session) && m.categories.admits(category) && m.scopes.admits(scope)
+	if ok && m.lists {
+		hit, every := r.matchList(m.any, m.all)
+		if ok = every && (m.any == nil || hit); ok {
+			_, ok = r.matchList(nil, m.labels)
+		}
+	}
+	if r.bad {
+		return false, fmt.Errorf("read forward row: %w", index.ErrCorrupt)
+	}
+	return ok, nil
 }
 
 // matchList reads a list and reports whether one of its tokens is in some, and whether all tokens of all are in the list.

@@ -5,14 +5,6 @@ import (
 	"math"
 )
 
-// An int8 row is three float32 values, little endian, and then one byte for each dimension.
-const (
-	offScale = 0
-	offError = 4
-	offNorm  = 8
-	offBytes = 12
-)
-
 // slack widens bounds for the rounding of the float64 operations that lead to them.
 const slack = 1e-9
 
@@ -21,40 +13,42 @@ func up32(x float64) float32 {
 	return math.Nextafter32(float32(x*(1+slack)), math.MaxFloat32)
 }
 
-// appendInt8 appends the int8 row of v.
-func appendInt8(b []byte, v []float32) []byte {
+// roundRow makes the int8 row of v.
+func roundRow(v []float32) *int8Row {
 	var top float64
 	for _, x := range v {
 		top = max(top, math.Abs(float64(x)))
 	}
-	scale := float64(max(float32(top/math.MaxInt8), math.SmallestNonzeroFloat32))
-	at := len(b)
-	b = append(b, make([]byte, offBytes)...)
+	r := &int8Row{
+		scale:  max(float32(top/math.MaxInt8), math.SmallestNonzeroFloat32),
+		values: make([]byte, len(v)),
+	}
+	scale := float64(r.scale)
 	var errSum, normSum float64
-	for _, x := range v {
+	for i, x := range v {
 		q := min(max(math.Round(float64(x)/scale), -math.MaxInt8), math.MaxInt8)
-		b = append(b, byte(int8(q))) //nolint:gosec // the bits are kept
+		r.values[i] = byte(int8(q)) //nolint:gosec // the bits are kept
 		w := q * scale
 		normSum += w * w
 		errSum += (float64(x) - w) * (float64(x) - w)
 	}
-	put := func(off int, f float32) { binary.LittleEndian.PutUint32(b[at+off:], math.Float32bits(f)) }
-	put(offScale, float32(scale))
-	put(offError, up32(math.Sqrt(errSum)))
-	put(offNorm, up32(math.Sqrt(normSum)))
-	return b
+	r.err, r.norm = up32(math.Sqrt(errSum)), up32(math.Sqrt(normSum))
+	return r
+}
+
+func appendFloat(b []byte, x float32) []byte {
+	return binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
 }
 
 func appendFloats(b []byte, v []float32) []byte {
 	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		b = appendFloat(b, x)
 	}
 	return b
 }
 
-func loadFloat(b []byte, off int) float64 {
-	return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[off:])))
-}
+// f32 returns a number of a column of float32.
+func f32(column []byte, i int) float32 { return math.Float32frombits(u32(column, i)) }
 
 // rounded is a query prepared for the scan.
 type rounded struct {
@@ -87,8 +81,8 @@ func roundQuery(v []float32) rounded {
 
 // bounds returns the approximate score of an int8 row whose sum of integer products with the query is sum, and how far the
 // true score may be from it.
-func (r *rounded) bounds(row []byte, sum int32) (score, radius float64) {
-	e, m := loadFloat(row, offError), loadFloat(row, offNorm)
-	score = r.scale * loadFloat(row, offScale) * float64(sum)
+func (r *rounded) bounds(v *vectorView, rank int, sum int32) (score, radius float64) {
+	e, m := float64(f32(v.errors, rank)), float64(f32(v.norms, rank))
+	score = r.scale * float64(f32(v.scales, rank)) * float64(sum)
 	return score, r.norm*e + r.err*m + slack*r.norm*(m+e)
 }

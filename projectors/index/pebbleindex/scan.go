@@ -3,25 +3,25 @@ package pebbleindex
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/annals-memory/annals/projectors/index"
 )
 
-// doc is one document of the scope, in key order.
-type doc struct {
-	seq      uint64
-	ordinal  uint32
-	length   uint32
+// scopeBlock is a block of forward rows of the scope. Documents of the scope are numbered in key order from zero up.
+type scopeBlock struct {
+	number   uint32
+	first    int32 // the number of its first document
 	segment  int32
-	eligible bool
+	set      places
+	eligible places
 }
 
-// segment is the run of documents of one subject in the list of documents.
+// segment is the run of blocks of one subject.
 type segment struct {
 	subject    []byte // lp(subject)
 	begin, end int
@@ -29,22 +29,54 @@ type segment struct {
 
 // scope is what one scan over the forward rows finds.
 type scope struct {
-	docs     []doc
+	blocks   []scopeBlock
 	segments []segment
-	length   uint64 // sum over all documents
+	seqs     []uint64 // by document
+	lengths  []uint32 // by document
+	length   uint64   // sum over all documents
 	eligible int
 	subjects []byte // backs the subjects of the segments
 }
 
 func (s *scope) reset() {
-	s.docs, s.segments, s.subjects = s.docs[:0], s.segments[:0], s.subjects[:0]
+	s.blocks, s.segments, s.subjects = s.blocks[:0], s.segments[:0], s.subjects[:0]
+	s.seqs, s.lengths = s.seqs[:0], s.lengths[:0]
 	s.length, s.eligible = 0, 0
 }
 
-func (s *scope) location(i int32) location {
-	d := s.docs[i]
-	return location{subject: string(s.segments[d.segment].subject[1:]), ordinal: d.ordinal}
+// add takes the next block in key order and returns it. It is good until the next call.
+func (s *scope) add(subject []byte, number uint32, v *forwardView, eligible places) *scopeBlock {
+	last := len(s.segments) - 1
+	if last < 0 || !bytes.Equal(s.segments[last].subject, subject) {
+		at := len(s.subjects)
+		s.subjects = append(s.subjects, subject...)
+		s.segments = append(s.segments, segment{
+			subject: s.subjects[at:len(s.subjects):len(s.subjects)], begin: len(s.blocks),
+		})
+		last++
+	}
+	//nolint:gosec // fewer than 2^31 documents fit in memory
+	s.blocks = append(s.blocks, scopeBlock{
+		number: number, first: int32(len(s.seqs)), segment: int32(last), set: v.set, eligible: eligible,
+	})
+	s.segments[last].end = len(s.blocks)
+	for i := range v.n {
+		length := u32(v.length, i)
+		s.length += uint64(length)
+		s.lengths = append(s.lengths, length)
+		s.seqs = append(s.seqs, u64(v.seq, i))
+	}
+	s.eligible += eligible.count()
+	return &s.blocks[len(s.blocks)-1]
 }
+
+// blockOf returns the block that holds a document.
+func (s *scope) blockOf(doc int32) *scopeBlock {
+	i := sort.Search(len(s.blocks), func(i int) bool { return s.blocks[i].first > doc })
+	return &s.blocks[i-1]
+}
+
+func (s *scope) subject(b *scopeBlock) string { return string(s.segments[b.segment].subject[1:]) }
 
 // seekError wraps the failure of an iterator, which is the only reason why it may stop early.
 func seekError(it *pebble.Iterator) error {
@@ -67,25 +99,27 @@ func subjectStarts(f *index.Filter) [][]byte {
 	return slices.CompactFunc(starts, bytes.Equal)
 }
 
-// found is one forward row as the scan meets it. Its memory is gone when the scan goes on.
-type found struct {
-	suffix  []byte // lp(subject) and the number of the block
-	subject []byte // lp(subject)
-	ordinal uint32
-	row     []byte
-}
-
-// forward walks over the forward rows of the scope of f in key order.
-func (ix *Index) forward(ctx context.Context, it *pebble.Iterator, f *index.Filter, visit func(r *found) error) error {
+// forward walks over the blocks of forward rows of the scope of f in key order. What visit is given is gone when it returns.
+func (ix *Index) forward(
+	ctx context.Context, it *pebble.Iterator, f *index.Filter, visit func(subject []byte, number uint32, v *forwardView) error,
+) error {
 	base := ix.start(nil, sortForward, f.Tenant)
 	var key []byte
+	var v forwardView
 	for _, start := range subjectStarts(f) {
 		key = append(append(key[:0], base...), start...)
 		for ok := it.SeekGE(key); ok && bytes.HasPrefix(it.Key(), key); ok = it.Next() {
 			if ctx.Err() != nil {
 				return fmt.Errorf("scan index: %w", context.Cause(ctx))
 			}
-			if err := forwardBlock(it.Key()[len(base):], it.Value(), visit); err != nil {
+			subject, number, fits := parsePlace(it.Key()[len(base):])
+			if !fits || number > maxOrdinal/blockRows {
+				return fmt.Errorf("read forward key: %w", index.ErrCorrupt)
+			}
+			if err := v.parse(it.Value()); err != nil {
+				return err
+			}
+			if err := visit(subject, number, &v); err != nil {
 				return err
 			}
 		}
@@ -99,58 +133,17 @@ func (ix *Index) forward(ctx context.Context, it *pebble.Iterator, f *index.Filt
 	return nil
 }
 
-func forwardBlock(suffix, value []byte, visit func(r *found) error) error {
-	subject, number, ok := parsePlace(suffix)
-	if !ok {
-		return fmt.Errorf("read forward key: %w", index.ErrCorrupt)
-	}
-	var b block
-	if err := b.parse(value); err != nil {
-		return err
-	}
-	r := found{suffix: suffix, subject: subject}
-	for i, row := range b {
-		if row == nil {
-			continue
-		}
-		if err := checkRow(row); err != nil {
-			return err
-		}
-		r.ordinal, r.row = number*blockRows+uint32(i), row
-		if err := visit(&r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// collect fills s with the documents of the scope and calls admit for each eligible one.
+// collect fills s with the documents of the scope and calls admit for each block with the places that are eligible.
 func (ix *Index) collect(
-	ctx context.Context, it *pebble.Iterator, f *index.Filter, s *scope, admit func(i int32, r *found) error,
+	ctx context.Context, it *pebble.Iterator, f *index.Filter, s *scope, admit func(b *scopeBlock, subject []byte) error,
 ) error {
 	m := newMatcher(f)
-	return ix.forward(ctx, it, f, func(r *found) error {
-		i := len(s.docs)
-		last := len(s.segments) - 1
-		if last < 0 || !bytes.Equal(s.segments[last].subject, r.subject) {
-			at := len(s.subjects)
-			s.subjects = append(s.subjects, r.subject...)
-			s.segments = append(s.segments, segment{subject: s.subjects[at:len(s.subjects):len(s.subjects)], begin: i})
-			last++
+	return ix.forward(ctx, it, f, func(subject []byte, number uint32, v *forwardView) error {
+		eligible, err := m.judge(v)
+		if err != nil {
+			return err
 		}
-		s.segments[last].end = i + 1
-		d := doc{
-			seq: binary.BigEndian.Uint64(r.row[offSeq:]), ordinal: r.ordinal,
-			segment: int32(last), //nolint:gosec // fewer than 2^31 documents fit in memory
-			length:  binary.BigEndian.Uint32(r.row[offLength:]), eligible: m.match(r.row),
-		}
-		s.docs = append(s.docs, d)
-		s.length += uint64(d.length)
-		if !d.eligible {
-			return nil
-		}
-		s.eligible++
-		return admit(int32(i), r) //nolint:gosec // fewer than 2^31 documents fit in memory
+		return admit(s.add(subject, number, v, eligible), subject)
 	})
 }
 
@@ -166,11 +159,10 @@ func (ix *Index) Count(ctx context.Context, r pebble.Reader, f index.Filter) (n 
 	}
 	defer closeInto(it, &err)
 	m := newMatcher(&f)
-	err = ix.forward(ctx, it, &f, func(r *found) error {
-		if m.match(r.row) {
-			n++
-		}
-		return nil
+	err = ix.forward(ctx, it, &f, func(_ []byte, _ uint32, v *forwardView) error {
+		eligible, err := m.judge(v)
+		n += eligible.count()
+		return err
 	})
 	return n, err
 }

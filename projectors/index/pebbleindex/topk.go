@@ -1,8 +1,11 @@
 package pebbleindex
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
-// scored is one document of a scope, by its place in the list of documents, with its score.
+// scored is one document of a scope, by its number in the scope, with its score.
 type scored struct {
 	doc   int32
 	score float64
@@ -55,39 +58,47 @@ func (f *floor) offer(x float64) {
 	}
 }
 
+// kthGreatest returns the k-th greatest score of list. ok is false when there are fewer, and the score then below all.
+func kthGreatest(list []scored, k int) (score float64, ok bool) {
+	if len(list) < k {
+		return math.Inf(-1), false
+	}
+	f := floor{k: k, heap: make([]float64, 0, k)}
+	for _, s := range list {
+		f.offer(s.score)
+	}
+	return f.min()
+}
+
 // best returns the documents of list that may be among the first k by score and then by Seq descending: the first k and
 // all that tie with the k-th, which only the id can tell apart. It reorders list.
-func best(list []scored, docs []doc, k int) []scored {
+func best(list []scored, seqs []uint64, k int) []scored {
 	if k <= 0 {
 		return nil
 	}
 	if len(list) <= k {
 		return list
 	}
-	f := floor{k: k, heap: make([]float64, 0, k)}
-	for _, s := range list {
-		f.offer(s.score)
-	}
-	least, _ := f.min()
+	least, _ := kthGreatest(list, k)
 	list = slices.DeleteFunc(list, func(s scored) bool { return s.score < least })
-	slices.SortFunc(list, func(a, b scored) int { return rank(a, b, docs) })
+	slices.SortFunc(list, func(a, b scored) int { return byRank(a, b, seqs) })
 	n := k
-	for n < len(list) && rank(list[k-1], list[n], docs) == 0 {
+	for n < len(list) && byRank(list[k-1], list[n], seqs) == 0 {
 		n++
 	}
 	return list[:n]
 }
 
-// rank orders by score descending, then by Seq descending.
-func rank(a, b scored, docs []doc) int {
+// byRank orders by score descending, then by Seq descending.
+func byRank(a, b scored, seqs []uint64) int {
 	switch {
 	case a.score > b.score:
 		return -1
 	case a.score < b.score:
 		return 1
-	case docs[a.doc].seq > docs[b.doc].seq:
+	case seqs[a.doc] > seqs[b.doc]:
 		return -1
-	case docs[a.doc].seq < docs[b.doc].seq:
+	case seqs[a.doc] < seqs[b.doc]:
 		return 1
 	}
 	return 0

@@ -26,12 +26,14 @@ type Writer struct {
 	r       pebble.Reader
 	entries map[entryKey]*entry
 	order   []*entry
-	blocks  map[string]*block     // blocks read in this batch by their keys
-	next    map[subjectKey]uint64 // the next free ordinal
-	dims    map[modelKey]int      // dimensions seen in this batch
-	cursors map[subjectKey]uint32 // the block where the removal of a subject goes on
-	newDims []modelKey
-	flushed bool
+	// forwards and vectorBlocks are the blocks read in this batch by their keys.
+	forwards     map[string]*forwardBlock
+	vectorBlocks map[string]*vectorBlock
+	next         map[subjectKey]uint64 // the next free ordinal
+	dims         map[modelKey]int      // dimensions seen in this batch
+	cursors      map[subjectKey]uint32 // the block where the removal of a subject goes on
+	newDims      []modelKey
+	flushed      bool
 }
 
 type entryKey struct{ tenant, id string }
@@ -62,11 +64,12 @@ type state struct {
 func (ix *Index) NewWriter(r pebble.Reader) *Writer {
 	return &Writer{
 		ix: ix, r: r,
-		entries: map[entryKey]*entry{},
-		blocks:  map[string]*block{},
-		next:    map[subjectKey]uint64{},
-		dims:    map[modelKey]int{},
-		cursors: map[subjectKey]uint32{},
+		entries:      map[entryKey]*entry{},
+		forwards:     map[string]*forwardBlock{},
+		vectorBlocks: map[string]*vectorBlock{},
+		next:         map[subjectKey]uint64{},
+		dims:         map[modelKey]int{},
+		cursors:      map[subjectKey]uint32{},
 	}
 }
 
@@ -93,8 +96,8 @@ func (w *Writer) Put(d index.Doc) error {
 
 func newRow(d *index.Doc) row {
 	return row{
-		kind: d.Kind, trust: d.Trust, length: d.Length, occurred: d.OccurredUS, observed: d.ObservedUS,
-		validFrom: d.ValidFromUS, validTo: d.ValidToUS, expires: d.ExpiresUS, seq: d.Seq, updated: d.Seq,
+		fixed: fixed{kind: d.Kind, trust: d.Trust, length: d.Length, occurred: d.OccurredUS, observed: d.ObservedUS,
+			validFrom: d.ValidFromUS, validTo: d.ValidToUS, expires: d.ExpiresUS, seq: d.Seq, updated: d.Seq},
 		id: d.ID, session: d.Session, category: d.Category, scope: d.Scope,
 		entities: slices.Clone(d.Entities), labels: slices.Clone(d.Labels),
 	}

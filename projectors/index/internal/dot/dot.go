@@ -8,6 +8,7 @@ import (
 // The numbers of values that the vector kernels take at a time; the rest is summed one by one.
 const (
 	blockI8  = 32
+	rowsI8   = 4 // rows at a time
 	blockF32 = 16
 )
 
@@ -23,6 +24,15 @@ func goI8(row []byte, query []int16) int32 {
 		s3 += int32(int8(row[i+3])) * int32(query[i+3]) //nolint:gosec // the byte is a stored int8
 	}
 	return s0 + s1 + s2 + s3 + tailI8(row[i:], query[i:])
+}
+
+// goI8Rows is the plain twin of I8Rows.
+func goI8Rows(rows []byte, query []int16, sums []int32) {
+	dim := len(query)
+	rows = rows[:dim*len(sums)]
+	for i := range sums {
+		sums[i] = goI8(rows[i*dim:], query)
+	}
 }
 
 func tailI8(row []byte, query []int16) int32 {

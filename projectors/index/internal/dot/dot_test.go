@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -38,6 +39,34 @@ func TestI8EqualsDefinition(t *testing.T) {
 		}
 		if got := goI8(row, query); int64(got) != want {
 			t.Fatalf("plain twin of %d values is %d, want %d", n, got, want)
+		}
+	})
+}
+
+func TestI8RowsEqualsI8(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n, count := dims(t), rapid.IntRange(0, 9).Draw(t, "rows")
+		query := rapid.SliceOfN(rapid.Int16Range(-4000, 4000), n, n).Draw(t, "query")
+		limit := int16(min(math.MaxInt16, math.MaxInt32/(128*max(n, 1))))
+		for i := range query {
+			query[i] = min(max(query[i], -limit), limit)
+		}
+		rows := make([]byte, n*count)
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		for i := range rows {
+			rows[i] = byte(r.Uint32())
+		}
+		sums, plain := make([]int32, count+1), make([]int32, count)
+		I8Rows(rows, query, sums[:count])
+		goI8Rows(rows, query, plain)
+		for i := range count {
+			if want := goI8(rows[i*n:], query); sums[i] != want || plain[i] != want {
+				t.Fatalf("row %d of %d: %d, plain twin %d, want %d", i, count, sums[i], plain[i], want)
+			}
+		}
+		if sums[count] != 0 {
+			t.Fatal("a sum that was not asked for was written")
 		}
 	})
 }
@@ -82,8 +111,9 @@ func TestF32TwinsAreBitEqual(t *testing.T) {
 func TestShortRowPanics(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func(){
-		"I8":  func() { I8(make([]byte, 63), make([]int16, 64)) },
-		"F32": func() { F32(make([]byte, 255), make([]float32, 64)) },
+		"I8":   func() { I8(make([]byte, 63), make([]int16, 64)) },
+		"rows": func() { I8Rows(make([]byte, 5*64-1), make([]int16, 64), make([]int32, 5)) },
+		"F32":  func() { F32(make([]byte, 255), make([]float32, 64)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,6 +144,13 @@ func BenchmarkDot(b *testing.B) {
 			for b.Loop() {
 				goI8(small, q)
 			}
+		})
+		block, sums := make([]byte, 64*n), make([]int32, 64)
+		b.Run(fmt.Sprintf("i8-rows/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				I8Rows(block, q, sums)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(sums)), "ns/row")
 		})
 		b.Run(fmt.Sprintf("f32/%d", n), func(b *testing.B) {
 			for b.Loop() {
