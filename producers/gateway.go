@@ -51,6 +51,7 @@ type Gateway struct {
 	policy     Policy
 	names      *nameCache
 	turns      turns
+	traced     traced
 }
 
 // New returns a gateway. It reads and writes nothing yet and starts no

@@ -13,8 +13,9 @@ import (
 // RecordRecall keeps which memories an answer was made of, and returns the id
 // and the position of the trace. The query is sealed under the subject asked
 // about, so that it is forgotten with it; without one, under a subject that
-// stands for the tenant. A subject that was forgotten, or has no first event
-// yet, is events.ErrForgotten: nothing is kept of the question.
+// stands for the tenant. A subject whose key is gone, or that has no first event
+// yet, is events.ErrForgotten: nothing is kept of the question. While a forget is
+// under way the question may be kept, and ends with the key it is sealed under.
 func (g *Gateway) RecordRecall(ctx context.Context, caller events.Caller, r Recall) (trace string, position uint64, err error) {
 	if err := permit(caller, events.RoleAgent, events.RoleReviewer, events.RoleAuditor, events.RoleAdmin); err != nil {
 		return "", 0, err
@@ -45,6 +46,9 @@ func (g *Gateway) RecordRecall(ctx context.Context, caller events.Caller, r Reca
 		Trace: id, Subject: scope.Subject, Class: scope.Class, At: r.At,
 		Memories: memories, Weights: r.Weights, Content: content,
 	})
+	if err == nil {
+		g.traced.note(t.Token(), position, g.now())
+	}
 	return id, position, err
 }
 

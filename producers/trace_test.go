@@ -4,7 +4,9 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -296,8 +298,86 @@ func TestRecallBeforeTheFirstEvent(t *testing.T) {
 	if err := ask(); err != nil {
 		t.Errorf("after: %v", err)
 	}
-	f.tombSubject("maria") // and no key is destroyed yet
+	f.forgetSubject("maria")
 	if err := ask(); !errors.Is(err, events.ErrForgotten) {
 		t.Errorf("late: %v", err)
+	}
+}
+
+// A question that is asked while its subject is being forgotten ends with the
+// subject, also if the gateway knows nothing yet of what another one destroyed.
+func TestRecallDuringAForget(t *testing.T) {
+	t.Parallel()
+	s := inMemory(t)
+	f, other := s.open(t), s.open(t)
+	sid := subjectOf(f, f.capture("maria", "hello"))
+	ask := func() string {
+		t.Helper()
+		trace, _, err := f.RecordRecall(t.Context(), user("acme"), producers.Recall{Subject: sid, Query: "who?"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return trace
+	}
+	before := ask()
+	other.tombSubject("maria")
+	during := ask()
+	for name, trace := range map[string]string{"before": before, "during": during} {
+		if _, plain, err := other.openTrace(trace); err != nil || plain != `{"query":"who?"}` {
+			t.Errorf("control: %s: %q, %v", name, plain, err)
+		}
+	}
+	if err := other.keys.DestroySubject(t.Context(), f.tenant().Token(), sid); err != nil {
+		t.Fatal(err)
+	}
+	after := ask() // this gateway has the keys still
+	for name, trace := range map[string]string{"before": before, "during": during, "after": after} {
+		if _, plain, err := other.openTrace(trace); !errors.Is(err, seal.ErrKeyDestroyed) {
+			t.Errorf("%s: %q, %v", name, plain, err)
+		}
+	}
+	f.keys.Evict(f.tenant().Token(), sid)
+	if _, _, err := f.RecordRecall(t.Context(), user("acme"), producers.Recall{Subject: sid, Query: "who?"}); !errors.Is(err, events.ErrForgotten) {
+		t.Errorf("once it is told: %v", err)
+	}
+}
+
+// However many gateways record, and however far behind the views are, a trace is
+// found by its id.
+func TestTracesOfSeveralGateways(t *testing.T) {
+	t.Parallel()
+	s := inMemory(t)
+	one, two := s.open(t), s.open(t)
+	var passed atomic.Int64
+	late, err := producers.New(producers.Config{
+		Log: s.log, Keys: one.keys, Quarantine: s.quarantine, NewID: newID,
+		Now: func() time.Time { return start().Add(time.Duration(passed.Load())) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.Gateway = late
+	e := one.capture("maria", "hello")
+	record := func(f *fixture, at uint64) string {
+		t.Helper()
+		trace, _, err := f.RecordRecall(t.Context(), user("acme"), producers.Recall{Query: "who?", At: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return trace
+	}
+	traces := []string{record(one, 0)}
+	for range 1_200 { // more than are looked through
+		record(two, 0)
+	}
+	// The first gateway knows only its own, and views that stood still.
+	passed.Store(int64(time.Minute))
+	traces = append(traces, record(one, 1), record(two, 1), record(one, 2))
+	for i, trace := range traces {
+		for _, f := range []*fixture{one, two} {
+			if _, err := f.UseTrace(t.Context(), user("acme"), "", trace, producers.UseRequest{MemoryIDs: []string{e}}); err != nil {
+				t.Errorf("report on trace %d: %v", i, err)
+			}
+		}
 	}
 }

@@ -59,7 +59,9 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 		ids[i] = res.ID
 	}
 	recalled := Recalled{Subject: sid, Query: req.Query, Memories: ids, At: answer.Position, Weights: name}
-	answer.TraceID, _, err = s.traces.RecordRecall(ctx, caller, recalled)
+	if err = s.stillThere(ctx, r.token, sid); err == nil {
+		answer.TraceID, _, err = s.traces.RecordRecall(ctx, caller, recalled)
+	}
 	if errors.Is(err, events.ErrForgotten) {
 		// The subject was forgotten while it was asked about: then there is
 		// nothing to answer, and of the question nothing is kept either.
@@ -70,6 +72,24 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 		return RecallAnswer{}, fmt.Errorf("record recall: %w", err)
 	}
 	return answer, nil
+}
+
+// stillThere looks for the tombstone of the subject in the views as they are by
+// now; whoever records traces sees only the end of its key. ErrForgotten is the
+// answer.
+func (s *Service) stillThere(ctx context.Context, token, sid string) error {
+	if sid == "" {
+		return nil
+	}
+	fresh, err := s.views.Snapshot(ctx)
+	if err != nil {
+		return fmt.Errorf("open snapshot: %w", err)
+	}
+	defer fresh.Close() //nolint:errcheck // A snapshot that was only read has nothing to lose.
+	if fresh.SubjectForgotten(token, sid) {
+		return events.ErrForgotten
+	}
+	return nil
 }
 
 // embed makes the vector of a question. A model that fails costs the dense

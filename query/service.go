@@ -153,7 +153,7 @@ func (r *reading) subject(ctx context.Context, name string) (sid string, ok bool
 	if r.tenant == nil {
 		return "", false, nil
 	}
-	sid, err = r.tenant.SubjectID(ctx, name, false)
+	sid, err = r.tenant.FindSubject(ctx, name)
 	if errors.Is(err, seal.ErrUnknownSubject) {
 		return "", false, nil
 	}
