@@ -245,7 +245,7 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 		return fmt.Errorf("embedder: %w", err)
 	}
 	n.views, err = projectors.Open(ctx, projectors.Config{
-		Dir: filepath.Join(o.Data, viewsDir), Log: n.log, Keys: n.keys, Model: model.ID().Key(),
+		Dir: filepath.Join(o.Data, viewsDir), Log: evicting{n.log, n.keys}, Keys: n.keys, Model: model.ID().Key(),
 		CacheBytes: o.CacheBytes, Logger: o.Logger, Now: time.Now,
 	})
 	if err != nil {
@@ -274,13 +274,14 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	return nil
 }
 
-// Run folds, embeds and finishes erasures until the context ends or one of
+// Run folds, embeds, finishes erasures and clears old keys until the context ends or one of
 // them fails.
 func (n *Node) Run(ctx context.Context) error {
 	defer n.end()
 	g, gctx := errgroup.WithContext(ctx)
 	for name, run := range map[string]func(context.Context) error{
 		"views": n.views.Run, "embedder": n.embedder.Run, "tombstones": n.eraser.Run, "operations": n.api.Run,
+		"keys": n.evictExpired,
 	} {
 		g.Go(func() error {
 			if err := run(gctx); err != nil && gctx.Err() == nil {

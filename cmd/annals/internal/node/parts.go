@@ -5,6 +5,7 @@ import (
 
 	"github.com/annals-memory/annals/cmd/annals/internal/httpapi"
 	"github.com/annals-memory/annals/events/natslog"
+	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/producers"
 	"github.com/annals-memory/annals/projectors"
 	"github.com/annals-memory/annals/query"
@@ -17,6 +18,9 @@ func (n *Node) Gateway() *producers.Gateway { return n.gateway }
 
 // Log is the log.
 func (n *Node) Log() *natslog.Log { return n.log }
+
+// Keys are the keys.
+func (n *Node) Keys() *seal.Keyring { return n.keys }
 
 // Conn is the connection to the log's server.
 func (n *Node) Conn() *nats.Conn { return n.conn }
