@@ -21,6 +21,9 @@ const (
 	KindPolicy     Kind = "policy"
 	// KindErasure is the account of one erasure.
 	KindErasure Kind = "erasure"
+	// KindSuppression is what a tenant wants kept out, one aggregate with the id
+	// SharedID.
+	KindSuppression Kind = "suppression"
 	// KindVector and KindTrace have one subject per tenant, with the id
 	// SharedID: their events need no expected version.
 	KindVector Kind = "vector"
@@ -85,7 +88,7 @@ func (a Aggregate) Valid() error {
 func (k Kind) valid() bool {
 	switch k {
 	case KindEpisode, KindFact, KindSubject, KindSource, KindProcedure,
-		KindTrajectory, KindPolicy, KindErasure, KindVector, KindTrace:
+		KindTrajectory, KindPolicy, KindErasure, KindSuppression, KindVector, KindTrace:
 		return true
 	}
 	return false

@@ -67,12 +67,17 @@ func TestSubjectState(t *testing.T) {
 		erasureCommit(3, events.ConsentGranted{Category: "x"}, events.ConsentGranted{Category: "y"}),
 		erasureCommit(4, events.SubjectForgotten{Erasure: "e"}, events.SubjectForgotten{Erasure: "later"}),
 		erasureCommit(5, events.SubjectReleased{Hold: "a"}, events.ConsentWithdrawn{Category: "x"}),
+		erasureCommit(6, events.SubjectExported{Export: "x", Position: 5, Count: 2}),
 		erasureCommit(2, events.SubjectReleased{Hold: "b"}), // was applied before
 	} {
 		s.Apply(r)
 	}
 	want := events.SubjectState{
-		Registered: true, Erasure: "e", Holds: []string{"b"}, Consents: map[string]bool{"x": false, "y": true}, Position: 5,
+		Registered: true, Erasure: "e", Holds: []string{"b"}, Consents: map[string]bool{"x": false, "y": true}, Position: 6,
+		Exports: []events.Export{{
+			SubjectExported: events.SubjectExported{Export: "x", Position: 5, Count: 2},
+			Principal:       "p", RecordedAt: time.Unix(6, 0).UTC(),
+		}},
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("subject (-want +got):\n%s", diff)

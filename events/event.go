@@ -24,6 +24,8 @@ func (SubjectHeld) isEvent()       {}
 func (SubjectReleased) isEvent()   {}
 func (ConsentGranted) isEvent()    {}
 func (ConsentWithdrawn) isEvent()  {}
+func (SubjectExported) isEvent()   {}
+func (ValueSuppressed) isEvent()   {}
 func (ErasureRequested) isEvent()  {}
 func (ErasureAdvanced) isEvent()   {}
 func (VectorEmbedded) isEvent()    {}
@@ -51,6 +53,8 @@ const (
 	TypeSubjectReleased   = "annals.subject.released.v1"
 	TypeConsentGranted    = "annals.subject.consent_granted.v1"
 	TypeConsentWithdrawn  = "annals.subject.consent_withdrawn.v1"
+	TypeSubjectExported   = "annals.subject.exported.v1"
+	TypeValueSuppressed   = "annals.suppression.added.v1"
 	TypeErasureRequested  = "annals.erasure.requested.v1"
 	TypeErasureAdvanced   = "annals.erasure.advanced.v1"
 	TypeVectorEmbedded    = "annals.vector.embedded.v1"
@@ -95,6 +99,10 @@ func TypeOf(e Event) string {
 		return TypeConsentGranted
 	case ConsentWithdrawn:
 		return TypeConsentWithdrawn
+	case SubjectExported:
+		return TypeSubjectExported
+	case ValueSuppressed:
+		return TypeValueSuppressed
 	case ErasureRequested:
 		return TypeErasureRequested
 	case ErasureAdvanced:
@@ -153,6 +161,10 @@ func decodeEvent(typ string, data []byte) (Event, error) {
 		return decodeAs[ConsentGranted](data)
 	case TypeConsentWithdrawn:
 		return decodeAs[ConsentWithdrawn](data)
+	case TypeSubjectExported:
+		return decodeAs[SubjectExported](data)
+	case TypeValueSuppressed:
+		return decodeAs[ValueSuppressed](data)
 	case TypeErasureRequested:
 		return decodeAs[ErasureRequested](data)
 	case TypeErasureAdvanced:

@@ -176,8 +176,8 @@ func (s *Slot) apply(e Event, r Recorded) string {
 			}
 		})
 	case EpisodeCaptured, EpisodeForgotten, SubjectRegistered, SubjectForgotten,
-		SubjectHeld, SubjectReleased, ConsentGranted, ConsentWithdrawn,
-		ErasureRequested, ErasureAdvanced,
+		SubjectHeld, SubjectReleased, ConsentGranted, ConsentWithdrawn, SubjectExported,
+		ErasureRequested, ErasureAdvanced, ValueSuppressed,
 		VectorEmbedded, TraceRecalled, TraceUsed, TraceJudged, PolicyActivated:
 	}
 	return ""

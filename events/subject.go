@@ -67,6 +67,8 @@ type SubjectState struct {
 	Holds []string
 	// Consents tell the categories that consent was given for, or taken back from.
 	Consents map[string]bool
+	// Exports are in the order of the log: who was given what is kept of it.
+	Exports []Export
 	// Position is that of the last commit applied.
 	Position uint64
 }
@@ -96,6 +98,8 @@ func (s *SubjectState) Apply(r Recorded) {
 			s.consent(e.Category, true)
 		case ConsentWithdrawn:
 			s.consent(e.Category, false)
+		case SubjectExported:
+			s.Exports = append(s.Exports, Export{SubjectExported: e, Principal: r.Principal, RecordedAt: r.RecordedAt})
 		default:
 		}
 	}

@@ -58,7 +58,7 @@ func writeTestdata() error {
 // record is the sample of a type, written the way recordedFile says.
 func record(typ string) ([]byte, error) {
 	kind, id := events.Kind(strings.Split(typ, ".")[1]), "0197f3c0-8a11-7c44-9d1e-3b5f2f6f0a01"
-	if kind == events.KindVector || kind == events.KindTrace {
+	if kind == events.KindVector || kind == events.KindTrace || kind == events.KindSuppression {
 		id = events.SharedID
 	}
 	c := eventstest.NewCommit(kind, id, eventstest.Sample(typ))

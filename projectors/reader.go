@@ -84,8 +84,10 @@ func home(e events.Event) (events.Kind, string) {
 		events.FactRetracted, events.FactSourceLost, events.FactForgotten:
 		return events.KindFact, ""
 	case events.SubjectRegistered, events.SubjectForgotten, events.SubjectHeld, events.SubjectReleased,
-		events.ConsentGranted, events.ConsentWithdrawn:
+		events.ConsentGranted, events.ConsentWithdrawn, events.SubjectExported:
 		return events.KindSubject, ""
+	case events.ValueSuppressed:
+		return events.KindSuppression, events.SharedID
 	case events.ErasureRequested, events.ErasureAdvanced:
 		return events.KindErasure, ""
 	case events.VectorEmbedded:

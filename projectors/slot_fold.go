@@ -193,6 +193,7 @@ func factOf(e events.Event) string {
 		return e.Fact
 	case events.EpisodeCaptured, events.EpisodeForgotten, events.SubjectRegistered, events.SubjectForgotten,
 		events.SubjectHeld, events.SubjectReleased, events.ConsentGranted, events.ConsentWithdrawn,
+		events.SubjectExported, events.ValueSuppressed,
 		events.ErasureRequested, events.ErasureAdvanced, events.VectorEmbedded, events.TraceRecalled, events.TraceUsed, events.TraceJudged, events.PolicyActivated:
 	}
 	return ""

@@ -41,7 +41,8 @@ func wellFormed(e events.Event) bool {
 	case events.ErasureRequested:
 		return optionalTokens(e.Subject)
 	case events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactRetracted, events.FactSourceLost,
-		events.SubjectRegistered, events.SubjectForgotten, events.PolicyActivated, events.ErasureAdvanced:
+		events.SubjectRegistered, events.SubjectForgotten, events.PolicyActivated, events.ErasureAdvanced,
+		events.SubjectExported, events.ValueSuppressed:
 	}
 	return true
 }

@@ -114,6 +114,7 @@ func (h *slotHistory) apply(e events.Event, fact string) {
 	case events.EpisodeCaptured, events.EpisodeForgotten, events.FactPromoted, events.FactRetracted,
 		events.FactSourceLost, events.FactForgotten, events.SubjectRegistered, events.SubjectForgotten,
 		events.SubjectHeld, events.SubjectReleased, events.ConsentGranted, events.ConsentWithdrawn,
+		events.SubjectExported, events.ValueSuppressed,
 		events.ErasureRequested, events.ErasureAdvanced, events.VectorEmbedded, events.TraceRecalled, events.TraceUsed, events.TraceJudged, events.PolicyActivated:
 	}
 }

@@ -17,6 +17,7 @@ func Types() []string {
 		events.TypeFactCorroborated, events.TypeFactRetracted, events.TypeFactSourceLost, events.TypeFactForgotten,
 		events.TypeSubjectRegistered, events.TypeSubjectForgotten,
 		events.TypeSubjectHeld, events.TypeSubjectReleased, events.TypeConsentGranted, events.TypeConsentWithdrawn,
+		events.TypeSubjectExported, events.TypeValueSuppressed,
 		events.TypeErasureRequested, events.TypeErasureAdvanced,
 		events.TypeVectorEmbedded,
 		events.TypeTraceRecalled, events.TypeTraceUsed, events.TypeTraceJudged,
@@ -43,6 +44,12 @@ func EventOf(t *rapid.T, typ string) events.Event {
 		return events.ConsentGranted{Category: Token(t, "category"), Content: content(t)}
 	case events.TypeConsentWithdrawn:
 		return events.ConsentWithdrawn{Category: Token(t, "category"), Erasure: Token(t, "erasure")}
+	case events.TypeSubjectExported:
+		return events.SubjectExported{
+			Export: Token(t, "export"), Position: position(t, "position"), Count: rapid.IntRange(0, 1_000_000).Draw(t, "count"),
+		}
+	case events.TypeValueSuppressed:
+		return events.ValueSuppressed{Hashes: list(t, "hash", Token)}
 	case events.TypeErasureRequested:
 		return erasureRequested(t)
 	case events.TypeErasureAdvanced:

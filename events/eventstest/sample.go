@@ -71,6 +71,10 @@ func Sample(typ string) events.Event {
 		return events.ConsentGranted{Category: class, Content: sealed}
 	case events.TypeConsentWithdrawn:
 		return events.ConsentWithdrawn{Category: class, Erasure: erasure}
+	case events.TypeSubjectExported:
+		return events.SubjectExported{Export: erasure, Position: 42, Count: 1_257}
+	case events.TypeValueSuppressed:
+		return events.ValueSuppressed{Hashes: []string{class}}
 	case events.TypeErasureRequested:
 		return events.ErasureRequested{
 			Cause: events.CauseRequest, Scope: "subject", Subject: subject, Matched: 1_257, Tombstone: 43,

@@ -156,6 +156,7 @@ func (s *State) apply(e events.Event, r *events.Recorded) {
 	case events.FactProposed, events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactCorroborated,
 		events.FactRetracted, events.FactSourceLost, events.FactForgotten, events.SubjectRegistered,
 		events.SubjectHeld, events.SubjectReleased, events.ConsentGranted, events.ConsentWithdrawn,
+		events.SubjectExported, events.ValueSuppressed,
 		events.ErasureRequested, events.ErasureAdvanced, events.VectorEmbedded, events.PolicyActivated:
 	}
 }
