@@ -1,0 +1,60 @@
+// Package ledger keeps the account that the log is held to: a Merkle tree over
+// its messages, a second copy of every tombstone, the positions that may be
+// empty, and the receipts of erasures. All of it is free of values.
+//
+// # Where it is
+//
+// The records are messages of a stream of their own, from which nothing can be
+// removed, on these subjects:
+//
+//	tree                a checkpoint: the leaves it adds, the size, a signed note
+//	tombstone.<tenant>  up to 1,000 tombstones
+//	erased.<tenant>     positions whose bytes are about to be deleted
+//	receipt.<erasure>   a signed receipt
+//	epoch               a restore: the tree goes on from a size with new leaves
+//
+// Beside the log, not in it, are three files of the data directory: ledger.key,
+// which signs, ledger.pub, which verifies, and anchor: a signed note of where
+// tree, ledger and keys stood last. The anchor has a hash of all records of the
+// ledger up to it, so that one signature vouches for every one of them.
+//
+// # The tree
+//
+// It is that of RFC 6962. The leaf of a position covers the position and a hash
+// of the message there: subject, header, data, and the time at which the log
+// took it. The leaf of position p has the index p-1.
+//
+// A leaf stays when its message is deleted: proofs of what was there go on to
+// verify. A position that is empty before a checkpoint covers it has a leaf of
+// its own, which says so.
+//
+// In memory are the hashes of every full block of 256 leaves and of what is above
+// them, and the leaves of the last block: some 0.3 bytes for each leaf. The other
+// leaves are read from the ledger when a proof needs them.
+//
+// # Guarantees
+//
+//   - [Open] returns a Ledger only if every message of the log up to the size of
+//     the tree is the one that was there when its checkpoint was made, every empty
+//     position is named as erased, and log, ledger and keys reach at least as far
+//     as the anchor says. Anything else is a *[DamageError], and nothing was written.
+//   - A log without its anchor, an anchor without its log, and another log's
+//     anchor are damage. Both missing is the first start.
+//   - [Ledger.Record] and [Ledger.Erased] return when the ledger has acknowledged.
+//   - A crash at any instant leaves what opens again: the anchor may be behind the
+//     ledger, never before it.
+//   - Several processes can write the same ledger. One checkpoint wins, and the
+//     others go on from it.
+//   - No error has a word of a memory in it.
+//
+// # Not guaranteed
+//
+//   - What the log took after its last checkpoint, which is a second's worth,
+//     is checked for gaps alone.
+//   - Records of the ledger after the anchor are not vouched for by a signature
+//     of this directory, unless they are checkpoints that were signed here.
+//   - Whoever can write the data directory can forge all of it. Keep copies of
+//     checkpoints elsewhere.
+//   - With a log that survives the process and not a power cut, a power cut that
+//     takes acknowledged writes is damage, for it is.
+package ledger

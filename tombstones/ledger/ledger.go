@@ -1,0 +1,135 @@
+package ledger
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// Config is what a ledger works on. Log, Keys, Store and Dir are required.
+type Config struct {
+	Log   Log
+	Keys  Keys
+	Store Store
+	// Dir has the anchor and the key. It is not where the log is, and no other
+	// process uses it.
+	Dir string
+	// Join allows a directory that has neither key nor anchor to begin on a ledger
+	// that has records: another process's, on a log that several share.
+	Join bool
+	// Patience is how long a log may deliver nothing of what it has before it
+	// counts as damaged, 30 seconds if zero.
+	Patience time.Duration
+	// Rand makes the key; the default is that of the system.
+	Rand   io.Reader
+	Logger *slog.Logger
+}
+
+const patience = 30 * time.Second
+
+// Ledger is the account of one log. It is safe for concurrent use.
+type Ledger struct {
+	config Config
+	signer *signer
+
+	// writing is held by who makes checkpoints.
+	writing sync.Mutex
+
+	mu   sync.Mutex // guards what follows
+	book *book
+}
+
+// Open verifies the log against ledger and anchor, and returns the ledger only
+// if they agree; see [Ledger.Check] for what is verified. Its errors are
+// *[DamageError], ErrBadKey, events.ErrUnavailable, and those of the files. On a
+// first start it makes the key and the anchor.
+func Open(ctx context.Context, c Config, progress Progress) (*Ledger, error) {
+	if c.Patience == 0 {
+		c.Patience = patience
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Reader
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	b, s, err := check(ctx, c, progress)
+	if err != nil {
+		return nil, fmt.Errorf("open ledger: %w", err)
+	}
+	l := &Ledger{config: c, signer: s.signer, book: b}
+	if l.signer == nil {
+		if l.signer, err = newSigner(c.Dir, c.Rand); err != nil {
+			return nil, fmt.Errorf("open ledger: %w", err)
+		}
+		b.ours = l.signer.verify
+	}
+	if s.first() {
+		if err := l.anchorNow(ctx); err != nil {
+			return nil, fmt.Errorf("open ledger: %w", err)
+		}
+	}
+	return l, nil
+}
+
+// Check reads the whole log once more and returns a *[DamageError] unless the
+// anchor is signed by the key and of this log; ledger, log and keys reach as far
+// as it says; the records up to it are those that it vouches for; every message
+// that the tree covers has its leaf; and every empty position is named as erased.
+// It can run while the log is written.
+func (l *Ledger) Check(ctx context.Context, progress Progress) error {
+	_, _, err := check(ctx, l.config, progress)
+	if err != nil {
+		return fmt.Errorf("check log: %w", err)
+	}
+	return nil
+}
+
+// Verifier verifies the notes of this ledger.
+func (l *Ledger) Verifier() note.Verifier { return l.signer.verify }
+
+// Sign signs a text, which must end in a newline.
+func (l *Ledger) Sign(text string) ([]byte, error) { return l.signer.note(text) }
+
+// Covered is how many positions the last checkpoint covers.
+func (l *Ledger) Covered() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book.tree.size
+}
+
+// catchUp reads what the ledger has and this process does not know.
+func (l *Ledger) catchUp(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book.read(ctx)
+}
+
+// anchorNow writes the anchor as of the records that are known. The keys are
+// asked first: what they get meanwhile is behind the anchor.
+func (l *Ledger) anchorNow(ctx context.Context) error {
+	keys, err := l.config.Keys.State(ctx)
+	if err != nil {
+		return fmt.Errorf("state of the keys: %w", err)
+	}
+	l.mu.Lock()
+	c, err := l.book.checkpoint()
+	a := anchor{
+		Checkpoint: c, tombstones: l.book.tombstones, records: l.book.records, chain: l.book.chain, keys: keys.Last,
+	}
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return a.write(l.config.Dir, l.signer)
+}
+
+// AsDamage returns the damage that an error is about, if it is about any.
+func AsDamage(err error) (*DamageError, bool) { return errors.AsType[*DamageError](err) }
