@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
 
@@ -96,12 +97,31 @@ func threadTime(tb testing.TB) time.Duration {
 	return time.Duration(t.Nano())
 }
 
+// openBenchStore opens a store with the settings that the views use.
+func openBenchStore(tb testing.TB, cache int64) *pebble.DB {
+	tb.Helper()
+	c := pebble.NewCache(cache)
+	defer c.Unref()
+	opts := &pebble.Options{
+		FS: vfs.Default, Cache: c, DisableWAL: true, Logger: quiet{}, FormatMajorVersion: pebble.FormatNewest,
+		MemTableSize: 32 << 20, LBaseMaxBytes: 256 << 20, MaxOpenFiles: 500, L0CompactionThreshold: 8, L0StopWritesThreshold: 32,
+	}
+	for i := range opts.Levels {
+		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	db, err := pebble.Open(tb.TempDir(), opts)
+	if err != nil {
+		tb.Fatalf("open store: %v", err)
+	}
+	return db
+}
+
 // BenchmarkCandidates reports processor time: the median as p50-ms and what lies below 95 of 100 as p95-ms.
 func BenchmarkCandidates(b *testing.B) {
 	for _, n := range []int{1000, 10000, 100000} {
 		for _, cache := range []int64{64, 256} {
 			b.Run(fmt.Sprintf("docs=%d/cache=%dMB", n, cache), func(b *testing.B) {
-				db := openStore(b, vfs.Default, b.TempDir(), cache<<20)
+				db := openBenchStore(b, cache<<20)
 				defer func() { _ = db.Close() }()
 				ix := New([]byte{'x'})
 				fill(b, ix, db, n)
@@ -154,9 +174,12 @@ func BenchmarkCandidates(b *testing.B) {
 
 // BenchmarkWrite reports documents of 55 words in each second by the clock and by processor time, with and without their vectors.
 func BenchmarkWrite(b *testing.B) {
-	for _, vectors := range []bool{false, true} {
-		b.Run(fmt.Sprintf("vectors=%v", vectors), func(b *testing.B) {
-			db := openStore(b, vfs.Default, b.TempDir(), 64<<20)
+	for _, c := range []struct {
+		batch   int
+		vectors bool
+	}{{benchBatch, false}, {benchBatch, true}, {1, true}} {
+		b.Run(fmt.Sprintf("batch=%d/vectors=%v", c.batch, c.vectors), func(b *testing.B) {
+			db := openBenchStore(b, 64<<20)
 			defer func() { _ = db.Close() }()
 			ix := New([]byte{'x'})
 			r := rand.New(rand.NewPCG(7, 8))
@@ -168,7 +191,7 @@ func BenchmarkWrite(b *testing.B) {
 			var used time.Duration
 			for b.Loop() {
 				b.StopTimer()
-				docs := make([]index.Doc, benchBatch)
+				docs := make([]index.Doc, c.batch)
 				for i := range docs {
 					docs[i] = benchDoc(r, z, n)
 					n++
@@ -180,7 +203,7 @@ func BenchmarkWrite(b *testing.B) {
 					if err := w.Put(d); err != nil {
 						b.Fatal(err)
 					}
-					if !vectors {
+					if !c.vectors {
 						continue
 					}
 					v := index.Vector{Tenant: d.Tenant, Subject: d.Subject, ID: d.ID, Model: "model", Seq: d.Seq, Values: vector}
@@ -208,7 +231,7 @@ func BenchmarkWrite(b *testing.B) {
 // the forward row, or in a range of its own that is read in step.
 func BenchmarkLayout(b *testing.B) {
 	const n = 100000
-	db := openStore(b, vfs.Default, b.TempDir(), 256<<20)
+	db := openBenchStore(b, 256<<20)
 	defer func() { _ = db.Close() }()
 	r := rand.New(rand.NewPCG(9, 10))
 	fields := make([]byte, 200)

@@ -125,13 +125,18 @@ func (b *forwardBlock) parse(value []byte) error {
 		return err
 	}
 	rows := make([]forwardRow, v.n)
-	for i := range rows {
-		tail, err := v.tail(i)
+	next := 0
+	for place := range b {
+		if !v.set.has(uint32(place)) { //nolint:gosec // below blockRows
+			continue
+		}
+		tail, err := v.tail(next)
 		if err != nil {
 			return err
 		}
-		rows[i] = forwardRow{fixed: v.fixed(i), tail: tail}
-		b[v.set.at(i)] = &rows[i]
+		rows[next] = forwardRow{fixed: v.fixed(next), tail: tail}
+		b[place] = &rows[next]
+		next++
 	}
 	return nil
 }

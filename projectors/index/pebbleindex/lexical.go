@@ -20,6 +20,7 @@ type lexical struct {
 	scores []float64
 	found  []posting
 	list   []scored
+	top    floor
 	// ceiling is what no score reaches.
 	ceiling float64
 	base    []byte
@@ -32,7 +33,8 @@ type posting struct {
 	tf  uint32
 }
 
-// score returns the eligible documents with a score above zero in key order.
+// score returns the eligible documents with a score above zero in key order. Those that cannot be among the first K may be
+// left out.
 func (l *lexical) score(ctx context.Context, ix *Index, it *pebble.Iterator, q *index.Query, s *scope) ([]scored, error) {
 	terms := unique(q.Terms)
 	l.list, l.scores, l.ceiling = l.list[:0], l.scores[:0], 0
@@ -53,10 +55,15 @@ func (l *lexical) score(ctx context.Context, ix *Index, it *pebble.Iterator, q *
 			l.scores[p.doc] += idf * norm.saturation(float64(p.tf), float64(s.lengths[p.doc]))
 		}
 	}
+	l.top = floor{k: q.K, heap: l.top.heap[:0]}
+	least, full := l.top.min()
 	for i, x := range l.scores {
-		if x > 0 {
-			l.list = append(l.list, scored{doc: int32(i), score: x})
+		if x <= 0 || full && x < least {
+			continue
 		}
+		l.list = append(l.list, scored{doc: int32(i), score: x})
+		l.top.offer(x)
+		least, full = l.top.min()
 	}
 	return l.list, nil
 }

@@ -4,7 +4,7 @@ import "encoding/binary"
 
 const (
 	// spanBlocks is the number of blocks of forward rows whose documents a block of postings covers.
-	spanBlocks = 4
+	spanBlocks = 16
 	// postingSpan is the number of ordinals that a block of postings covers.
 	postingSpan = spanBlocks * blockRows
 )

@@ -13,16 +13,17 @@ const (
 	scalarBytes = 4 // of each of the three numbers beside a row
 )
 
-// vectorView is an encoded block of int8 rows, whose memory it shares: the set of places, the scales, the bounds of the
-// errors and those of the norms as float32 in columns, and then the rows. All numbers are little endian. Rows are counted
-// by rank.
+// vectorView is an encoded block of int8 rows, whose memory it shares: the set of places, the rows, and then the scales, the
+// bounds of the errors and those of the norms as float32 in columns. All numbers are little endian. Rows are counted by rank.
+//
+// The columns come last because they are needed last: going over the rows brings what follows them near.
 type vectorView struct {
 	set    uint64
+	dim    int
+	rows   []byte
 	scales []byte
 	errors []byte
 	norms  []byte
-	rows   []byte
-	dim    int
 }
 
 func (v *vectorView) parse(value []byte) error {
@@ -36,8 +37,9 @@ func (v *vectorView) parse(value []byte) error {
 		return fmt.Errorf("read vector block: %w", index.ErrCorrupt)
 	}
 	v.dim = len(value)/n - 3*scalarBytes
+	v.rows, value = value[:n*v.dim:n*v.dim], value[n*v.dim:]
 	size := n * scalarBytes
-	v.scales, v.errors, v.norms, v.rows = value[:size], value[size:2*size], value[2*size:3*size], value[3*size:]
+	v.scales, v.errors, v.norms = value[:size:size], value[size:2*size:2*size], value[2*size:]
 	return nil
 }
 
@@ -82,6 +84,9 @@ func (b *vectorBlock) append(to []byte) []byte {
 	}
 	to = binary.LittleEndian.AppendUint64(to, set)
 	for _, r := range rows {
+		to = append(to, r.values...)
+	}
+	for _, r := range rows {
 		to = appendFloat(to, r.scale)
 	}
 	for _, r := range rows {
@@ -89,9 +94,6 @@ func (b *vectorBlock) append(to []byte) []byte {
 	}
 	for _, r := range rows {
 		to = appendFloat(to, r.norm)
-	}
-	for _, r := range rows {
-		to = append(to, r.values...)
 	}
 	return to
 }
