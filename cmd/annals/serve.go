@@ -19,12 +19,17 @@ type serveCmd struct {
 	EmbedModel string `help:"Model at that endpoint."`
 	EmbedKey   string `help:"Key for that endpoint." env:"ANNALS_EMBED_KEY"`
 	EmbedDim   int    `help:"Dimensions of that model."`
+
+	Rig rigFlags `embed:""`
 }
 
 const defaultAddr = "127.0.0.1:7171"
 
 // Run serves until it is told to stop, then finishes what it began.
 func (k serveCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
+	if err := k.Rig.refuse(); err != nil {
+		return err
+	}
 	addr := c.Addr
 	if addr == "" {
 		addr = defaultAddr
@@ -52,6 +57,7 @@ func (k serveCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	go node.TendCollector(ctx)
 	started := time.Now()
 	return n.Serve(ctx, l, func() {
 		log.LogAttrs(ctx, slog.LevelInfo, "serving", slog.String("addr", l.Addr().String()),

@@ -9,6 +9,7 @@ import (
 	"github.com/annals-memory/annals/producers"
 	"github.com/annals-memory/annals/projectors"
 	"github.com/annals-memory/annals/query"
+	"github.com/annals-memory/annals/tombstones"
 )
 
 // The parts of a node, for measuring each without a door before it.
@@ -18,6 +19,9 @@ func (n *Node) Gateway() *producers.Gateway { return n.gateway }
 
 // Log is the log.
 func (n *Node) Log() *natslog.Log { return n.log }
+
+// Eraser is what forgets.
+func (n *Node) Eraser() *tombstones.Eraser { return n.eraser }
 
 // Keys are the keys.
 func (n *Node) Keys() *seal.Keyring { return n.keys }
