@@ -73,7 +73,7 @@ func TestSubjectState(t *testing.T) {
 		s.Apply(r)
 	}
 	want := events.SubjectState{
-		Registered: true, Erasure: "e", Holds: []string{"b"}, Consents: map[string]bool{"x": false, "y": true}, Position: 6,
+		Registered: true, Erasure: "e", Tombstone: 4, Holds: []string{"b"}, Consents: map[string]bool{"x": false, "y": true}, Position: 6,
 		Exports: []events.Export{{
 			SubjectExported: events.SubjectExported{Export: "x", Position: 5, Count: 2},
 			Principal:       "p", RecordedAt: time.Unix(6, 0).UTC(),

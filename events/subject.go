@@ -1,6 +1,10 @@
 package events
 
-import "slices"
+import (
+	"context"
+	"fmt"
+	"slices"
+)
 
 // SubjectRegistered is the first event of a subject. The aggregate's id is the
 // subject's random id.
@@ -61,8 +65,10 @@ type ConsentWithdrawn struct {
 type SubjectState struct {
 	// Registered says that it has its first event.
 	Registered bool
-	// Erasure is that of its tombstone, "" while it lives.
-	Erasure string
+	// Erasure is that of its tombstone, "" while it lives, and Tombstone the
+	// position of that.
+	Erasure   string
+	Tombstone uint64
 	// Holds are the tokens of the legal holds on it, in order.
 	Holds []string
 	// Consents tell the categories that consent was given for, or taken back from.
@@ -86,7 +92,7 @@ func (s *SubjectState) Apply(r Recorded) {
 			s.Registered = true
 		case SubjectForgotten:
 			if s.Erasure == "" {
-				s.Erasure = e.Erasure
+				s.Erasure, s.Tombstone = e.Erasure, r.Position
 			}
 		case SubjectHeld:
 			if i, found := slices.BinarySearch(s.Holds, e.Hold); !found {
@@ -110,4 +116,19 @@ func (s *SubjectState) consent(category string, given bool) {
 		s.Consents = make(map[string]bool)
 	}
 	s.Consents[category] = given
+}
+
+// ReadSubject returns what the log itself knows of a subject, for who cannot go
+// by a view, which may be behind. A subject that nothing was ever written of is
+// the zero value. For one that was only registered it takes no longer than to
+// read its last commit.
+func ReadSubject(ctx context.Context, log AggregateReader, tenant, sid string) (SubjectState, error) {
+	var s SubjectState
+	for r, err := range log.ReadAggregate(ctx, Aggregate{Tenant: tenant, Kind: KindSubject, ID: sid}, 0) {
+		if err != nil {
+			return SubjectState{}, fmt.Errorf("read subject: %w", err)
+		}
+		s.Apply(r)
+	}
+	return s, nil
 }

@@ -2,6 +2,7 @@ package producers_test
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"sync"
 	"testing"
@@ -18,12 +19,17 @@ type askedLog struct {
 	answered func()
 }
 
-func (l *askedLog) Last(ctx context.Context, a events.Aggregate) (events.Recorded, error) {
-	r, err := l.Log.Last(ctx, a)
-	if a.Kind == events.KindSubject && a.ID == l.subject && l.answered != nil {
-		l.answered()
+func (l *askedLog) ReadAggregate(ctx context.Context, a events.Aggregate, after uint64) iter.Seq2[events.Recorded, error] {
+	return func(yield func(events.Recorded, error) bool) {
+		for r, err := range l.Log.ReadAggregate(ctx, a, after) {
+			if !yield(r, err) {
+				return
+			}
+		}
+		if a.Kind == events.KindSubject && a.ID == l.subject && l.answered != nil {
+			l.answered()
+		}
 	}
-	return r, err
 }
 
 // slowRows lets somebody else act before a read of many rows, once.

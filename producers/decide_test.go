@@ -122,28 +122,3 @@ func TestPolicyIsAboveTheFloor(t *testing.T) {
 		})
 	}
 }
-
-func TestLosses(t *testing.T) {
-	t.Parallel()
-	ref := func(id string) events.SourceRef { return events.SourceRef{Episode: id, Subject: "s"} }
-	slot := events.Slot{Facts: []*events.SlotFact{
-		{FactProposed: events.FactProposed{Fact: "one", Subject: "s", Sources: []events.SourceRef{ref("a")}}, Status: events.StatusActive},
-		{FactProposed: events.FactProposed{Fact: "two", Subject: "s", Sources: []events.SourceRef{ref("a"), ref("b")}}, Status: events.StatusActive},
-		{FactProposed: events.FactProposed{Fact: "other", Subject: "s", Sources: []events.SourceRef{ref("b")}}, Status: events.StatusActive},
-		{FactProposed: events.FactProposed{Fact: "rejected", Subject: "s", Sources: []events.SourceRef{ref("a"), {Episode: "unknown"}}}, Status: events.StatusRejected},
-		{FactProposed: events.FactProposed{Fact: "gone", Subject: "s"}, Status: events.StatusDeleted},
-	}}
-	lost := []producers.Evidence{{Ref: ref("a"), Found: true, Forgotten: true, Erasure: "x"}}
-	list, dead := producers.Losses(&slot, lost, []string{"one", "two", "other", "rejected", "gone", "never"})
-	want := []events.Event{
-		events.FactForgotten{Fact: "one", Subject: "s", Erasure: "x"},
-		events.FactSourceLost{Fact: "two", Source: "a", Erasure: "x"},
-		events.FactForgotten{Fact: "rejected", Subject: "s", Erasure: "x"},
-	}
-	if diff := cmp.Diff(want, list); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"one", "rejected"}, dead); diff != "" {
-		t.Error(diff)
-	}
-}

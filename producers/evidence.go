@@ -26,9 +26,11 @@ func (g *Gateway) evidence(ctx context.Context, tenant string, sources []string)
 		if e.Found && !e.Forgotten {
 			erasure, known := lives[e.Ref.Subject]
 			if !known {
-				if erasure, err = g.erasureOf(ctx, tenant, e.Ref.Subject); err != nil {
-					return nil, err
+				subject, err := events.ReadSubject(ctx, g.log, tenant, e.Ref.Subject)
+				if err != nil {
+					return nil, fmt.Errorf("read subject of source: %w", err)
 				}
+				erasure = subject.Erasure
 				lives[e.Ref.Subject] = erasure
 			}
 			e.Erasure, e.Forgotten = erasure, erasure != ""
@@ -58,21 +60,4 @@ func (g *Gateway) sourceEvidence(ctx context.Context, tenant, id string) (Eviden
 		}
 	}
 	return e, nil
-}
-
-// erasureOf is the erasure of a forgotten subject, "" of a living one.
-func (g *Gateway) erasureOf(ctx context.Context, tenant, sid string) (string, error) {
-	last, err := g.log.Last(ctx, events.Aggregate{Tenant: tenant, Kind: events.KindSubject, ID: sid})
-	if errors.Is(err, events.ErrNoCommits) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("read subject: %w", err)
-	}
-	for _, e := range last.Events {
-		if e, ok := e.(events.SubjectForgotten); ok {
-			return e.Erasure, nil
-		}
-	}
-	return "", nil
 }

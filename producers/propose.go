@@ -214,10 +214,10 @@ func (g *Gateway) dropLostSources(ctx context.Context, p *proposal, before []Evi
 // dropLost takes the forgotten sources from the facts of the slot that have
 // them because of this candidate. A fact that has no other is forgotten.
 func (g *Gateway) dropLost(ctx context.Context, p *proposal, evidence []Evidence) (uint64, error) {
-	var lost []Evidence
+	lost := make(map[string]string) // episode to its erasure
 	for _, e := range evidence {
 		if e.Found && e.Forgotten {
-			lost = append(lost, e)
+			lost[e.Ref.Episode] = e.Erasure
 		}
 	}
 	if len(lost) == 0 {
@@ -227,7 +227,13 @@ func (g *Gateway) dropLost(ctx context.Context, p *proposal, evidence []Evidence
 		if err := g.refresh(ctx, p.slot, p.see); err != nil {
 			return 0, err
 		}
-		list, dead := Losses(&p.slot.Slot, lost, p.affected())
+		affected := p.affected()
+		list := p.slot.Losses(
+			func(f *events.SlotFact) bool { return slices.Contains(affected, f.Fact) },
+			func(src events.SourceRef) (string, bool) {
+				erasure, gone := lost[src.Episode]
+				return erasure, gone
+			})
 		if len(list) == 0 {
 			return 0, nil
 		}
@@ -241,7 +247,7 @@ func (g *Gateway) dropLost(ctx context.Context, p *proposal, evidence []Evidence
 		if err != nil {
 			return 0, fmt.Errorf("append lost source: %w", err)
 		}
-		if err := g.keys.DestroyRecord(ctx, p.slot.aggregate.Tenant, dead...); err != nil {
+		if err := g.keys.DestroyRecord(ctx, p.slot.aggregate.Tenant, forgottenIn(list)...); err != nil {
 			return 0, fmt.Errorf("destroy fact key: %w", err)
 		}
 		return ack.Position, nil
@@ -258,39 +264,15 @@ func (p *proposal) affected() []string {
 	return ids
 }
 
-// Losses are the events by which facts of a slot lose forgotten sources, and
-// the ids of the facts that are forgotten with their last one. It is pure.
-func Losses(slot *events.Slot, lost []Evidence, facts []string) (list []events.Event, dead []string) {
-	for _, id := range facts {
-		f := slot.Find(id)
-		if f == nil || f.Status == events.StatusDeleted {
-			continue
-		}
-		left := 0
-		for _, s := range f.Sources {
-			if s.Subject != "" { // one without a subject never was
-				left++
-			}
-		}
-		var gone []events.Event
-		erasure := ""
-		for _, e := range lost {
-			if slices.ContainsFunc(f.Sources, func(s events.SourceRef) bool { return s.Episode == e.Ref.Episode }) {
-				gone = append(gone, events.FactSourceLost{Fact: id, Source: e.Ref.Episode, Erasure: e.Erasure})
-				erasure = e.Erasure
-				left--
-			}
-		}
-		switch {
-		case len(gone) == 0:
-		case left == 0:
-			list = append(list, events.FactForgotten{Fact: id, Subject: f.Subject, Erasure: erasure})
-			dead = append(dead, id)
-		default:
-			list = append(list, gone...)
+// forgottenIn are the ids of the facts that the events forget.
+func forgottenIn(list []events.Event) []string {
+	var ids []string
+	for _, e := range list {
+		if e, ok := e.(events.FactForgotten); ok {
+			ids = append(ids, e.Fact)
 		}
 	}
-	return list, dead
+	return ids
 }
 
 // isDestroyed says whether a key of the chain is gone.

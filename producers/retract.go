@@ -96,12 +96,12 @@ func (g *Gateway) retract(ctx context.Context, w *work, rec *seal.Record, slot s
 		if err := g.refresh(ctx, s, see); err != nil {
 			return Written{}, err
 		}
-		erasure, err := g.erasureOf(ctx, s.aggregate.Tenant, rec.Scope().Subject)
+		subject, err := events.ReadSubject(ctx, g.log, s.aggregate.Tenant, rec.Scope().Subject)
 		if err != nil {
-			return Written{}, err
+			return Written{}, fmt.Errorf("retract fact: %w", err)
 		}
 		f := s.Find(rec.ID())
-		if done, err := retractable(f, erasure != "", trust); done || err != nil {
+		if done, err := retractable(f, subject.Erasure != "", trust); done || err != nil {
 			return Written{Position: retracted}, err
 		}
 		ack, err := g.log.Append(ctx, events.Commit{

@@ -27,17 +27,14 @@ const reservedName = "\x00tenant"
 
 // lifeOf asks the log itself, for a view can be behind.
 func (g *Gateway) lifeOf(ctx context.Context, tenant, sid string) (life, error) {
-	last, err := g.log.Last(ctx, events.Aggregate{Tenant: tenant, Kind: events.KindSubject, ID: sid})
-	if errors.Is(err, events.ErrNoCommits) {
+	s, err := events.ReadSubject(ctx, g.log, tenant, sid)
+	switch {
+	case err != nil:
+		return lifeUnknown, fmt.Errorf("find subject: %w", err)
+	case s.Erasure != "":
+		return lifeForgotten, nil
+	case s.Position == 0:
 		return lifeUnknown, nil
-	}
-	if err != nil {
-		return lifeUnknown, fmt.Errorf("read subject: %w", err)
-	}
-	for _, e := range last.Events {
-		if _, ok := e.(events.SubjectForgotten); ok {
-			return lifeForgotten, nil
-		}
 	}
 	return lifeAlive, nil
 }

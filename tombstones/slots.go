@@ -208,7 +208,11 @@ func (e *Eraser) cascade(ctx context.Context, j *job, erasure string, gone *forg
 	}
 	var last uint64
 	var dead []string
-	lost := func(_ string, s *events.Slot) []events.Event { return bereave(s, gone, erasure) }
+	// A fact about a forgotten subject went with its subject.
+	of := func(f *events.SlotFact) bool { return !gone.subjects[f.Subject] }
+	lost := func(_ string, s *events.Slot) []events.Event {
+		return s.Losses(of, func(src events.SourceRef) (string, bool) { return erasure, gone.has(src) })
+	}
 	err = e.changeSlots(ctx, j, slots, lost, func(_ string, at uint64, slot *events.Slot) {
 		last = max(last, at)
 		dead = append(dead, buriedBy(slot, erasure)...)
@@ -240,32 +244,4 @@ func (e *Eraser) derivedSlots(ctx context.Context, token string, gone *forgotten
 	})
 	slices.Sort(slots)
 	return slices.Compact(slots), err
-}
-
-// bereave decides on every fact of a slot that lost a source. A fact about a
-// forgotten subject went with its subject.
-func bereave(s *events.Slot, gone *forgotten, erasure string) []events.Event {
-	var out []events.Event
-	for _, f := range s.Facts {
-		if f.Status == events.StatusDeleted || gone.subjects[f.Subject] {
-			continue
-		}
-		var lost []events.Event
-		left := false
-		for _, src := range f.Sources {
-			if gone.has(src) {
-				lost = append(lost, events.FactSourceLost{Fact: f.Fact, Source: src.Episode, Erasure: erasure})
-			} else if src.Subject != "" { // one without a subject never was
-				left = true
-			}
-		}
-		switch {
-		case len(lost) == 0:
-		case left:
-			out = append(out, lost...)
-		default:
-			out = append(out, events.FactForgotten{Fact: f.Fact, Subject: f.Subject, Erasure: erasure})
-		}
-	}
-	return out
 }

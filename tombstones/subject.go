@@ -81,17 +81,15 @@ func (e *Eraser) count(ctx context.Context, j *job, sid string) (int, error) {
 func (e *Eraser) burySubject(ctx context.Context, j *job, sid string) (erasure string, position uint64, err error) {
 	agg := events.Aggregate{Tenant: j.token, Kind: events.KindSubject, ID: sid}
 	for range maxTries {
-		last, err := e.log.Last(ctx, agg)
-		if err != nil && !errors.Is(err, events.ErrNoCommits) {
-			return "", 0, fmt.Errorf("read subject: %w", err)
+		s, err := events.ReadSubject(ctx, e.log, j.token, sid)
+		if err != nil {
+			return "", 0, fmt.Errorf("bury subject: %w", err)
 		}
-		for _, ev := range last.Events {
-			if f, ok := ev.(events.SubjectForgotten); ok {
-				return f.Erasure, last.Position, nil
-			}
+		if s.Erasure != "" {
+			return s.Erasure, s.Tombstone, nil
 		}
-		c := e.commit(j, agg, last.Position, []events.Event{events.SubjectForgotten{Erasure: j.erasure}})
-		ack, err := e.log.Append(ctx, c, events.Expect(last.Position))
+		c := e.commit(j, agg, s.Position, []events.Event{events.SubjectForgotten{Erasure: j.erasure}})
+		ack, err := e.log.Append(ctx, c, events.Expect(s.Position))
 		if errors.Is(err, events.ErrConflict) {
 			continue
 		}

@@ -87,33 +87,15 @@ func (e *Eraser) episodeWithoutKey(ctx context.Context, j *job, id string, last 
 		default:
 		}
 	}
-	erasure, position, err := e.subjectTombstone(ctx, j.token, t.Subject)
-	if err != nil {
-		return target{}, err
+	if t.Subject == "" {
+		return t, nil
 	}
-	t.erasure, t.position = erasure, position
+	s, err := events.ReadSubject(ctx, e.log, j.token, t.Subject)
+	if err != nil {
+		return target{}, fmt.Errorf("find tombstone: %w", err)
+	}
+	t.erasure, t.position = s.Erasure, s.Tombstone
 	return t, nil
-}
-
-// subjectTombstone returns the erasure of a forgotten subject and where its
-// tombstone is, or zero.
-func (e *Eraser) subjectTombstone(ctx context.Context, token, sid string) (erasure string, position uint64, err error) {
-	if sid == "" {
-		return "", 0, nil
-	}
-	last, err := e.log.Last(ctx, events.Aggregate{Tenant: token, Kind: events.KindSubject, ID: sid})
-	if errors.Is(err, events.ErrNoCommits) {
-		return "", 0, nil
-	}
-	if err != nil {
-		return "", 0, fmt.Errorf("read subject: %w", err)
-	}
-	for _, ev := range last.Events {
-		if f, ok := ev.(events.SubjectForgotten); ok {
-			return f.Erasure, last.Position, nil
-		}
-	}
-	return "", 0, nil
 }
 
 // targets finds what a request names. A repetition also finds what its first
