@@ -51,6 +51,9 @@
 //
 //   - What the log took after its last checkpoint, which is a second's worth,
 //     is checked for gaps alone.
+//   - Of the keys it is known that they reach as far as they did, not that none is
+//     missing: a record whose key is gone without a tombstone is loud when it is
+//     read.
 //   - Records of the ledger after the anchor are not vouched for by a signature
 //     of this directory, unless they are checkpoints that were signed here.
 //   - Whoever can write the data directory can forge all of it. Keep copies of
