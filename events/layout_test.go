@@ -16,7 +16,8 @@ import (
 
 const module = "github.com/annals-memory/annals"
 
-// edges says which of our folders may link which. Nothing imports cmd.
+// edges says which of our folders may link which. Nothing imports cmd, and
+// internal holds what several folders test with.
 func edges() map[string][]string {
 	return map[string][]string{
 		"events":     {"events"},
@@ -25,6 +26,7 @@ func edges() map[string][]string {
 		"projectors": {"events", "tombstones", "projectors"},
 		"query":      {"events", "tombstones", "projectors", "query"},
 		"cmd":        {"events", "tombstones", "producers", "projectors", "query", "cmd"},
+		"internal":   {"events", "tombstones", "producers", "projectors", "query", "internal"},
 	}
 }
 
@@ -138,6 +140,9 @@ func linksWrongly(list []listed) []string {
 		allowed, ok := edges()[top(p.path())]
 		if !ok {
 			out = append(out, p.path()+" is in no folder of the layout")
+		}
+		if top(p.path()) == "internal" && !p.helper() {
+			out = append(out, p.path()+" is not for tests")
 		}
 		for _, dep := range p.Deps {
 			if rest, ours := strings.CutPrefix(dep, module+"/"); ours && !slices.Contains(allowed, top(rest)) {
@@ -279,7 +284,11 @@ func TestLayoutIsNoticed(t *testing.T) {
 		{"direction", pkg("projectors/index", links(module+"/producers")), "projectors/index links producers"},
 		{"direction", pkg("events/seal", links(module+"/tombstones")), "events/seal links tombstones"},
 		{"direction", pkg("query", links(module+"/cmd/annals")), "query links cmd/annals"},
-		{"direction", pkg("internal", links()), "internal is in no folder of the layout"},
+		{"direction", pkg("lib", links()), "lib is in no folder of the layout"},
+		{"direction", pkg("internal/node", links()), "internal/node is not for tests"},
+		{"direction", pkg("internal/nodetest", links(module+"/cmd/annals")), "internal/nodetest links cmd/annals"},
+		{"direction", pkg("internal/nodetest", links(module+"/producers", module+"/query")), ""},
+		{"direction", pkg("query", links(module+"/internal/nodetest")), "query links internal/nodetest"},
 		{"direction", pkg("query", links(module+"/projectors", module+"/events", "fmt")), ""},
 		{"fences", pkg("events", imports("github.com/nats-io/nats.go")), "events imports github.com/nats-io/nats.go"},
 		{"fences", pkg("events/natslogger", imports("github.com/nats-io/nats.go")), "events/natslogger imports github.com/nats-io/nats.go"},

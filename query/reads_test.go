@@ -30,14 +30,14 @@ func TestRecallFilters(t *testing.T) {
 	keep := episode("maria", text)
 	keep.Session, keep.Category, keep.Entities, keep.OccurredAt = "s1", "hobby", []string{"Kite", "Hill"}, at(day(5))
 	keep.Metadata = map[string]jsontext.Value{"app": jsontext.Value(`"web"`), "n": jsontext.Value(`1.0`), "ok": jsontext.Value(`true`)}
-	want := n.tellIn("acme", keep)
+	want := n.TellIn("acme", keep)
 	other := episode("jonas", text)
 	other.Session, other.Category, other.Entities, other.OccurredAt = "s2", "work", []string{"Hill"}, at(day(6))
 	other.Metadata = map[string]jsontext.Value{"app": jsontext.Value(`"cli"`), "n": jsontext.Value(`2`)}
-	n.tellIn("acme", other)
-	scoped := fact("jonas", "kite", `"red, over the hill"`, day(6), n.tell("jonas", "unrelated words"))
+	n.TellIn("acme", other)
+	scoped := fact("jonas", "kite", `"red, over the hill"`, day(6), n.Tell("jonas", "unrelated words"))
 	scoped.Scope = "club"
-	factID := n.hold(scoped)
+	factID := n.Promoted(scoped)
 
 	for name, tc := range map[string]struct {
 		req  query.RecallRequest
@@ -76,14 +76,14 @@ func TestRecallFilters(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	r := fact("maria", "parking_permit", `"zone B"`, day(2), n.tell("maria", "Maria got it."))
-	r.ExpiresAt = at(n.clock.Now().AddDate(0, 0, 1))
-	id := n.hold(r)
+	r := fact("maria", "parking_permit", `"zone B"`, day(2), n.Tell("maria", "Maria got it."))
+	r.ExpiresAt = at(n.Clock.Now().AddDate(0, 0, 1))
+	id := n.Promoted(r)
 	ask := query.RecallRequest{Query: "parking permit zone", Kinds: []string{"fact"}}
 	if got := resultIDs(n.ask(ask)); !slices.Equal(got, []string{id}) {
 		t.Fatalf("before it expires: %v", got)
 	}
-	n.clock.days(2)
+	n.Clock.Days(2)
 	if got := resultIDs(n.ask(ask)); len(got) != 0 {
 		t.Errorf("after it expired: %v", got)
 	}
@@ -96,10 +96,10 @@ func TestExpiry(t *testing.T) {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	source := n.tell("maria", "Maria lives in Lisbon.")
-	id := n.hold(fact("maria", "home_city", `"Lisbon"`, day(2), source))
+	source := n.Tell("maria", "Maria lives in Lisbon.")
+	id := n.Promoted(fact("maria", "home_city", `"Lisbon"`, day(2), source))
 	trace := n.ask(query.RecallRequest{Query: "Lisbon"}).TraceID
-	getFact, getEpisode, getTrace := n.get(id), n.get(source), n.get(trace)
+	getFact, getEpisode, getTrace := n.Get(id), n.Get(source), n.Get(trace)
 	reads := map[string]func(context.Context, events.Caller) error{
 		"recall": func(ctx context.Context, c events.Caller) error {
 			_, err := n.Recall(ctx, c, query.RecallRequest{Query: "a"})
@@ -138,7 +138,7 @@ func TestRoles(t *testing.T) {
 			}
 		}
 	}
-	seen, err := n.Trace(t.Context(), as(events.RoleAuditor), n.get(trace))
+	seen, err := n.Trace(t.Context(), as(events.RoleAuditor), n.Get(trace))
 	must(t, err)
 	if seen.Query != "" || len(seen.MemoryIDs) == 0 {
 		t.Errorf("an auditor sees %+v", seen)
@@ -149,8 +149,8 @@ func TestRoles(t *testing.T) {
 func TestNothingToldOfTheUnknown(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	id := n.tell("maria", "Maria lives in Lisbon.")
-	factID := n.hold(fact("maria", "home_city", `"Lisbon"`, day(2), id))
+	id := n.Tell("maria", "Maria lives in Lisbon.")
+	factID := n.Promoted(fact("maria", "home_city", `"Lisbon"`, day(2), id))
 	n.ask(query.RecallRequest{Query: "Lisbon"})
 	for _, c := range []events.Caller{user("other"), user("acme-corp"), user("ACME"), user("acme\x00"), user("acme.x"), user("*")} {
 		got := n.askIn(c.Tenant, query.RecallRequest{Query: "Lisbon", Subject: "maria"})
@@ -165,21 +165,21 @@ func TestNothingToldOfTheUnknown(t *testing.T) {
 		if err != nil || len(list.Episodes) != 0 {
 			t.Errorf("episodes: %v %v", list.Episodes, err)
 		}
-		_, foreign := n.Episode(t.Context(), c, n.get(id))
-		_, unknown := n.Episode(t.Context(), c, n.get(newID()))
+		_, foreign := n.Episode(t.Context(), c, n.Get(id))
+		_, unknown := n.Episode(t.Context(), c, n.Get(newID()))
 		if !errors.Is(foreign, events.ErrNotFound) || foreign.Error() != unknown.Error() {
 			t.Errorf("a foreign id says %v, an unknown one %v", foreign, unknown)
 		}
-		if _, err := n.Fact(t.Context(), c, n.get(factID)); !errors.Is(err, events.ErrNotFound) {
+		if _, err := n.Fact(t.Context(), c, n.Get(factID)); !errors.Is(err, events.ErrNotFound) {
 			t.Errorf("fact: %v", err)
 		}
 	}
 	for _, bad := range []string{"", "nonsense", "*", "../" + id} {
-		if _, err := n.Episode(t.Context(), user("acme"), n.get(bad)); !errors.Is(err, events.ErrNotFound) {
+		if _, err := n.Episode(t.Context(), user("acme"), n.Get(bad)); !errors.Is(err, events.ErrNotFound) {
 			t.Errorf("id %q: %v", bad, err)
 		}
 	}
-	if _, err := n.Episode(t.Context(), user("acme"), n.get(strings.ToUpper(id))); err != nil {
+	if _, err := n.Episode(t.Context(), user("acme"), n.Get(strings.ToUpper(id))); err != nil {
 		t.Errorf("upper case: %v", err)
 	}
 }
@@ -193,18 +193,18 @@ func TestTwoWorlds(t *testing.T) {
 		for i, text := range []string{"the red kite over the hill", "a blue kite on a wire", "hill walking in the rain"} {
 			if withB {
 				for range 3 {
-					n.tellIn("b", episode("maria", text))
+					n.TellIn("b", episode("maria", text))
 				}
 			}
 			r := episode("maria", text)
 			r.OccurredAt = at(day(i + 1))
-			id := n.tellIn("a", r)
+			id := n.TellIn("a", r)
 			ids[id] = name(i)
 			p := fact("maria", "seen_"+name(i), jsonString(text), day(i+1), id)
 			if withB {
-				n.holdIn("b", fact("maria", "seen_"+name(i), jsonString(text), day(i+2), n.tellIn("b", r)))
+				n.PromotedIn("b", fact("maria", "seen_"+name(i), jsonString(text), day(i+2), n.TellIn("b", r)))
 			}
-			ids[n.holdIn("a", p)] = "f" + name(i)
+			ids[n.PromotedIn("a", p)] = "f" + name(i)
 		}
 		got := n.askIn("a", query.RecallRequest{Query: "kite on the hill", Explain: true, AsOf: at(day(20))})
 		facts, err := n.Facts(n.Context(), user("a"), query.FactsRequest{Subject: "maria", Include: query.IncludeHistory})
@@ -241,12 +241,12 @@ func TestUnicode(t *testing.T) {
 	n := inMemory(t)
 	const composed, decomposed = "Zo\u00eb \U0001F98A", "Zoe\u0308 \U0001F98A"
 	const text = "Zoë trinkt 抹茶ラテ in 東京 \u202e☕\ufffd"
-	id := n.tell(decomposed, text)
+	id := n.Tell(decomposed, text)
 	got := n.ask(query.RecallRequest{Query: "抹茶ラテ 東京", Subject: composed})
 	if diff := cmp.Diff([]string{text}, texts(got)); diff != "" {
 		t.Error(diff)
 	}
-	e, err := n.Episode(t.Context(), user("acme"), n.get(id))
+	e, err := n.Episode(t.Context(), user("acme"), n.Get(id))
 	must(t, err)
 	if e.Text != text || e.Subject != decomposed {
 		t.Errorf("episode of %q: %q", e.Subject, e.Text)
@@ -259,11 +259,11 @@ func TestCursorsAreRefused(t *testing.T) {
 	n := inMemory(t)
 	for _, tenant := range []string{"acme", "acme-corp"} {
 		for i := range 3 {
-			n.tellIn(tenant, episode("log", name(i)))
+			n.TellIn(tenant, episode("log", name(i)))
 		}
 	}
 	ask := func(tenant string, r query.EpisodesRequest) (query.EpisodesAnswer, error) {
-		r.WaitFor, r.Limit = n.end(), new(1)
+		r.WaitFor, r.Limit = n.End(), new(1)
 		return n.Episodes(t.Context(), user(tenant), r)
 	}
 	page, err := ask("acme", query.EpisodesRequest{Subject: "log"})
@@ -308,10 +308,10 @@ func TestCursorsAreRefused(t *testing.T) {
 func TestWaitFor(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	n.tell("maria", "Maria plays the cello.")
+	n.Tell("maria", "Maria plays the cello.")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err := n.Recall(ctx, user("acme"), query.RecallRequest{Query: "cello", WaitFor: n.end() + 1_000})
+	_, err := n.Recall(ctx, user("acme"), query.RecallRequest{Query: "cello", WaitFor: n.End() + 1_000})
 	if !errors.Is(err, events.ErrBehind) {
 		t.Errorf("error is %v", err)
 	}
@@ -330,13 +330,13 @@ func TestStrongReads(t *testing.T) {
 		"episode forgotten, then written again": func(n *node, id, _ string) {
 			first := n.lastOf(events.KindEpisode, id)
 			n.bury(events.KindEpisode, id)
-			_, err := n.log.Append(n.Context(), events.Commit{
-				ID: newID(), Aggregate: first.Aggregate, Time: n.clock.Now(), Events: first.Events,
+			_, err := n.Events.Append(n.Context(), events.Commit{
+				ID: newID(), Aggregate: first.Aggregate, Time: n.Clock.Now(), Events: first.Events,
 			}, events.Expect(n.lastOf(events.KindEpisode, id).Position))
 			must(n, err)
 		},
 		"superseded": func(n *node, id, _ string) {
-			n.hold(fact("maria", "instrument", `"cello, the new one"`, day(9), id))
+			n.Promoted(fact("maria", "instrument", `"cello, the new one"`, day(9), id))
 		},
 		"retracted": func(n *node, _, id string) {
 			_, err := n.Retract(n.Context(), user("acme"), "", id, producers.RetractRequest{Reason: "wrong"})
@@ -346,8 +346,8 @@ func TestStrongReads(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			n := inMemory(t)
-			source := n.tell("maria", "Maria plays the cello.")
-			id := n.hold(fact("maria", "instrument", `"cello"`, day(2), source))
+			source := n.Tell("maria", "Maria plays the cello.")
+			id := n.Promoted(fact("maria", "instrument", `"cello"`, day(2), source))
 			local := query.RecallRequest{Query: "cello instrument", Kinds: []string{"fact"}}
 			strong := local
 			strong.Consistency = query.Strong
@@ -356,7 +356,7 @@ func TestStrongReads(t *testing.T) {
 					t.Fatalf("the control: %v", got)
 				}
 			}
-			n.stop()
+			n.Stop()
 			change(n, source, id)
 			local.WaitFor, strong.WaitFor = 1, 1
 			if got := resultIDs(n.ask(local)); !slices.Equal(got, []string{id}) {
@@ -372,9 +372,9 @@ func TestStrongReads(t *testing.T) {
 // lastOf is the last commit of an aggregate of the tenant acme.
 func (n *node) lastOf(kind events.Kind, id string) events.Recorded {
 	n.Helper()
-	tenant, err := n.keys.Tenant(n.Context(), "acme", false)
+	tenant, err := n.Keys.Tenant(n.Context(), "acme", false)
 	must(n, err)
-	last, err := n.log.Last(n.Context(), events.Aggregate{Tenant: tenant.Token(), Kind: kind, ID: id})
+	last, err := n.Events.Last(n.Context(), events.Aggregate{Tenant: tenant.Token(), Kind: kind, ID: id})
 	must(n, err)
 	return last
 }
@@ -387,8 +387,8 @@ func (n *node) bury(kind events.Kind, id string) {
 	if !ok {
 		n.Fatalf("not an episode: %T", last.Events[0])
 	}
-	_, err := n.log.Append(n.Context(), events.Commit{
-		ID: newID(), Aggregate: last.Aggregate, Time: n.clock.Now(), Events: []events.Event{events.EpisodeForgotten{Subject: e.Subject, Erasure: newID()}},
+	_, err := n.Events.Append(n.Context(), events.Commit{
+		ID: newID(), Aggregate: last.Aggregate, Time: n.Clock.Now(), Events: []events.Event{events.EpisodeForgotten{Subject: e.Subject, Erasure: newID()}},
 	}, events.Expect(last.Position))
 	must(n, err)
 }
@@ -398,12 +398,12 @@ func (n *node) bury(kind events.Kind, id string) {
 func TestDestroyedKeyDropsTheHit(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	gone := n.tell("maria", "Maria plays the cello.")
-	left := n.tell("jonas", "Jonas plays the cello too.")
+	gone := n.Tell("maria", "Maria plays the cello.")
+	left := n.Tell("jonas", "Jonas plays the cello too.")
 	n.ask(query.RecallRequest{Query: "cello"})
-	tenant, err := n.keys.Tenant(t.Context(), "acme", false)
+	tenant, err := n.Keys.Tenant(t.Context(), "acme", false)
 	must(t, err)
-	must(t, n.keys.DestroyRecord(t.Context(), tenant.Token(), gone))
+	must(t, n.Keys.DestroyRecord(t.Context(), tenant.Token(), gone))
 	if got := resultIDs(n.ask(query.RecallRequest{Query: "cello"})); !slices.Equal(got, []string{left}) {
 		t.Errorf("recall: %v", got)
 	}
@@ -411,7 +411,7 @@ func TestDestroyedKeyDropsTheHit(t *testing.T) {
 	if err != nil || len(list.Episodes) != 0 {
 		t.Errorf("list: %v, %v", list.Episodes, err)
 	}
-	if _, err := n.Episode(t.Context(), user("acme"), n.get(gone)); !errors.Is(err, query.ErrDamaged) {
+	if _, err := n.Episode(t.Context(), user("acme"), n.Get(gone)); !errors.Is(err, query.ErrDamaged) {
 		t.Errorf("by id: %v", err)
 	}
 }
@@ -421,17 +421,17 @@ func TestDestroyedKeyDropsTheHit(t *testing.T) {
 func TestLineage(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	first, second, third := n.tell("maria", "Lisbon, she says."), n.tell("maria", "Lisbon, again."), n.tell("maria", "Porto now.")
-	old := n.hold(fact("maria", "home_city", `"Lisbon"`, day(2), first))
+	first, second, third := n.Tell("maria", "Lisbon, she says."), n.Tell("maria", "Lisbon, again."), n.Tell("maria", "Porto now.")
+	old := n.Promoted(fact("maria", "home_city", `"Lisbon"`, day(2), first))
 	p, err := n.Propose(t.Context(), user("acme"), "", fact("maria", "home_city", `"Lisbon"`, day(3), second))
 	must(t, err)
 	if p.FactID != old {
 		t.Fatalf("the equal value became %+v", p)
 	}
-	current := n.hold(fact("maria", "home_city", `"Porto"`, day(20), third))
+	current := n.Promoted(fact("maria", "home_city", `"Porto"`, day(20), third))
 	_, err = n.ForgetRecord(t.Context(), user("acme"), "", events.KindEpisode, first)
 	must(t, err)
-	got, err := n.FactLineage(t.Context(), user("acme"), n.get(old))
+	got, err := n.FactLineage(t.Context(), user("acme"), n.Get(old))
 	must(t, err)
 	type link struct {
 		ID, Relation string
@@ -457,7 +457,7 @@ func TestLineage(t *testing.T) {
 	if diff := cmp.Diff([]link{{current, "superseded_by", false, ""}}, flat(got.To)); diff != "" {
 		t.Errorf("to: %s", diff)
 	}
-	f, err := n.Fact(t.Context(), user("acme"), n.get(old))
+	f, err := n.Fact(t.Context(), user("acme"), n.Get(old))
 	must(t, err)
 	if diff := cmp.Diff([]string{second}, f.SourceEpisodes); diff != "" {
 		t.Errorf("sources: %s", diff)
@@ -471,25 +471,25 @@ func TestLineage(t *testing.T) {
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	id := n.tell("maria", "Maria plays the cello.")
+	id := n.Tell("maria", "Maria plays the cello.")
 	answer := n.ask(query.RecallRequest{Query: "what does she play, the cello?", Subject: "maria"})
 	_, err := n.UseTrace(t.Context(), user("acme"), "", answer.TraceID, producers.UseRequest{MemoryIDs: []string{id}})
 	must(t, err)
 	_, err = n.JudgeTrace(t.Context(), user("acme"), "", answer.TraceID, producers.FeedbackRequest{MemoryID: id, Judgement: "useful"})
 	must(t, err)
-	got, err := n.Trace(t.Context(), user("acme"), n.get(answer.TraceID))
+	got, err := n.Trace(t.Context(), user("acme"), n.Get(answer.TraceID))
 	must(t, err)
 	if got.Query != "what does she play, the cello?" || !slices.Equal(got.MemoryIDs, []string{id}) ||
 		!slices.Equal(got.Used, []string{id}) || got.Judged[id] != events.JudgedUseful ||
 		got.Weights != query.DefaultWeightsName || got.ReadAt != answer.Position {
 		t.Errorf("trace %+v", got)
 	}
-	if _, err := n.Trace(t.Context(), user("other"), n.get(answer.TraceID)); !errors.Is(err, events.ErrNotFound) {
+	if _, err := n.Trace(t.Context(), user("other"), n.Get(answer.TraceID)); !errors.Is(err, events.ErrNotFound) {
 		t.Errorf("of another tenant: %v", err)
 	}
 	_, err = n.ForgetSubject(t.Context(), user("acme"), "", "maria", "")
 	must(t, err)
-	if got, err := n.Trace(t.Context(), user("acme"), n.get(answer.TraceID)); !errors.Is(err, events.ErrNotFound) {
+	if got, err := n.Trace(t.Context(), user("acme"), n.Get(answer.TraceID)); !errors.Is(err, events.ErrNotFound) {
 		t.Errorf("after its subject was forgotten: %+v, %v", got, err)
 	}
 }
@@ -499,10 +499,10 @@ func TestWeights(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
 	older := episode("maria", "cello lesson on Friday with the cello teacher")
-	older.OccurredAt = at(n.clock.Now().AddDate(0, 0, -20))
+	older.OccurredAt = at(n.Clock.Now().AddDate(0, 0, -20))
 	newer := episode("maria", "she mentioned in passing that the cello may need new strings before the summer tour begins")
-	newer.OccurredAt = at(n.clock.Now().AddDate(0, 0, -1))
-	a, b := n.tellIn("acme", older), n.tellIn("acme", newer)
+	newer.OccurredAt = at(n.Clock.Now().AddDate(0, 0, -1))
+	a, b := n.TellIn("acme", older), n.TellIn("acme", newer)
 	for what, tc := range map[string]struct {
 		w    *query.WeightsChoice
 		want []string

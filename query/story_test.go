@@ -32,17 +32,17 @@ func TestStory(t *testing.T) {
 
 func testStory(t *testing.T, n *node) {
 	t.Helper()
-	first := n.tell("maria", "Maria says that she lives in Lisbon, near the river.")
-	old := n.hold(fact("maria", "home_city", `"Lisbon"`, day(2), first))
-	neighbour := n.tell("jonas", "Jonas keeps bees on the roof.")
+	first := n.Tell("maria", "Maria says that she lives in Lisbon, near the river.")
+	old := n.Promoted(fact("maria", "home_city", `"Lisbon"`, day(2), first))
+	neighbour := n.Tell("jonas", "Jonas keeps bees on the roof.")
 	before := n.facts(query.FactsRequest{Subject: "maria"})
 	if diff := cmp.Diff([]string{`"Lisbon"`}, values(before)); diff != "" {
 		t.Fatalf("before the move: %s", diff)
 	}
 	knownThen := before[0].RecordedAt
 
-	second := n.tell("maria", "Maria has moved to Porto for her new job.")
-	current := n.hold(fact("maria", "home_city", `"Porto"`, day(20), second))
+	second := n.Tell("maria", "Maria has moved to Porto for her new job.")
+	current := n.Promoted(fact("maria", "home_city", `"Porto"`, day(20), second))
 
 	// Current, as of, and as known then.
 	for name, tc := range map[string]struct {
@@ -115,8 +115,8 @@ func testStory(t *testing.T, n *node) {
 	}
 
 	// The same name begins anew.
-	again := n.tell("maria", "Maria is someone else, who plays the cello.")
-	list, err := n.Episodes(t.Context(), user("acme"), query.EpisodesRequest{Subject: "maria", WaitFor: n.end()})
+	again := n.Tell("maria", "Maria is someone else, who plays the cello.")
+	list, err := n.Episodes(t.Context(), user("acme"), query.EpisodesRequest{Subject: "maria", WaitFor: n.End()})
 	must(t, err)
 	if len(list.Episodes) != 1 || list.Episodes[0].ID != again {
 		t.Errorf("the new subject has %d episodes", len(list.Episodes))
@@ -135,19 +135,19 @@ func resultIDs(a query.RecallAnswer) []string {
 func (n *node) gone(t *testing.T, word, subject, episode, factID string) {
 	t.Helper()
 	ctx, c := t.Context(), user("acme")
-	if _, err := n.Episode(ctx, c, n.get(episode)); !isGone(err) {
+	if _, err := n.Episode(ctx, c, n.Get(episode)); !isGone(err) {
 		t.Errorf("episode by id: %v", err)
 	}
-	if _, err := n.Fact(ctx, c, n.get(factID)); !isGone(err) {
+	if _, err := n.Fact(ctx, c, n.Get(factID)); !isGone(err) {
 		t.Errorf("fact by id: %v", err)
 	}
-	if _, err := n.FactHistory(ctx, c, n.get(factID)); !isGone(err) {
+	if _, err := n.FactHistory(ctx, c, n.Get(factID)); !isGone(err) {
 		t.Errorf("history: %v", err)
 	}
-	if _, err := n.FactLineage(ctx, c, n.get(factID)); !isGone(err) {
+	if _, err := n.FactLineage(ctx, c, n.Get(factID)); !isGone(err) {
 		t.Errorf("lineage: %v", err)
 	}
-	list, err := n.Episodes(ctx, c, query.EpisodesRequest{Subject: subject, WaitFor: n.end()})
+	list, err := n.Episodes(ctx, c, query.EpisodesRequest{Subject: subject, WaitFor: n.End()})
 	must(t, err)
 	for _, e := range list.Episodes {
 		if e.ID == episode || strings.Contains(e.Text, word) {
@@ -159,7 +159,7 @@ func (n *node) gone(t *testing.T, word, subject, episode, factID string) {
 		{Subject: subject, Include: query.IncludeHistory},
 		{Subject: subject, AsOf: at(day(25))},
 		{Subject: subject, AsOf: at(day(10))},
-		{Subject: subject, KnownAt: at(n.clock.Now()), AsOf: at(day(25))},
+		{Subject: subject, KnownAt: at(n.Clock.Now()), AsOf: at(day(25))},
 	} {
 		for _, f := range n.facts(req) {
 			if f.ID == factID || strings.Contains(string(f.Value), word) {
@@ -172,7 +172,7 @@ func (n *node) gone(t *testing.T, word, subject, episode, factID string) {
 		{Query: word, Subject: subject},
 		{Query: word, AsOf: at(day(25))},
 		{Query: word, AsOf: at(day(10))},
-		{Query: word, KnownAt: at(n.clock.Now())},
+		{Query: word, KnownAt: at(n.Clock.Now())},
 		{Query: word, Consistency: query.Strong},
 	} {
 		for _, r := range n.ask(req).Results {
@@ -194,9 +194,9 @@ func TestGhosts(t *testing.T) {
 	const words = "the door code of the north gate is in the blue folder"
 	ids := make([]string, 100)
 	for i := range ids {
-		ids[i] = n.tell("site", words)
+		ids[i] = n.Tell("site", words)
 	}
-	live := n.tell("site", words+" upstairs")
+	live := n.Tell("site", words+" upstairs")
 	got := n.ask(query.RecallRequest{Query: words, K: new(5)})
 	if len(got.Results) != 5 || slices.Contains(resultIDs(got), live) {
 		t.Fatalf("the control is not what it should be: %v", texts(got))
@@ -214,10 +214,10 @@ func TestGhosts(t *testing.T) {
 func TestSupersededFiftyTimes(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	source := n.tell("shop", "The shop keeps its opening hours on the door.")
+	source := n.Tell("shop", "The shop keeps its opening hours on the door.")
 	var last string
 	for i := range 50 {
-		last = n.hold(fact("shop", "opening_hours", `"from `+name(i)+` o'clock"`, day(1).Add(time.Duration(i)*time.Hour), source))
+		last = n.Promoted(fact("shop", "opening_hours", `"from `+name(i)+` o'clock"`, day(1).Add(time.Duration(i)*time.Hour), source))
 	}
 	got := n.ask(query.RecallRequest{Query: "what are the opening hours?", Kinds: []string{"fact"}, K: new(5)})
 	if diff := cmp.Diff([]string{last}, resultIDs(got)); diff != "" {
@@ -226,7 +226,7 @@ func TestSupersededFiftyTimes(t *testing.T) {
 	if got := n.facts(query.FactsRequest{Subject: "shop"}); len(got) != 1 || got[0].ID != last {
 		t.Errorf("current: %v", values(got))
 	}
-	history, err := n.FactHistory(t.Context(), as(events.RoleAuditor), n.get(last))
+	history, err := n.FactHistory(t.Context(), as(events.RoleAuditor), n.Get(last))
 	must(t, err)
 	seen := map[string]bool{}
 	for _, v := range history.Versions {
@@ -245,7 +245,7 @@ func TestSupersededFiftyTimes(t *testing.T) {
 func TestAbstention(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	n.tell("maria", "Maria plays the cello in a quartet.")
+	n.Tell("maria", "Maria plays the cello in a quartet.")
 	got := n.ask(query.RecallRequest{Query: "tax number of the bakery"})
 	if len(got.Results) != 0 || !got.NothingRelevant || got.TraceID == "" {
 		t.Errorf("answer %+v", got)
@@ -260,8 +260,8 @@ func TestTokenBudget(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
 	long := "harbour " + strings.Repeat("and then the ferry came back to the pier ", 40)
-	n.tell("log", long)
-	n.tell("log", "harbour master")
+	n.Tell("log", long)
+	n.Tell("log", "harbour master")
 	all := n.ask(query.RecallRequest{Query: "harbour"})
 	if len(all.Results) != 2 || all.Omitted != 0 {
 		t.Fatalf("answer %+v", texts(all))
@@ -284,11 +284,11 @@ func TestPagingWhileWriting(t *testing.T) {
 	want := make([]string, 25)
 	facts := make([]string, 25)
 	for i := range want {
-		want[i] = n.tell("log", "entry "+name(i))
-		facts[i] = n.hold(fact("log", "entry_"+name(i), `1`, day(2), want[i]))
+		want[i] = n.Tell("log", "entry "+name(i))
+		facts[i] = n.Promoted(fact("log", "entry_"+name(i), `1`, day(2), want[i]))
 	}
 	var got []string
-	req := query.EpisodesRequest{Subject: "log", Limit: new(7), WaitFor: n.end()}
+	req := query.EpisodesRequest{Subject: "log", Limit: new(7), WaitFor: n.End()}
 	for pages := 0; ; pages++ {
 		page, err := n.Episodes(t.Context(), user("acme"), req)
 		must(t, err)
@@ -301,13 +301,13 @@ func TestPagingWhileWriting(t *testing.T) {
 			break
 		}
 		if pages < 5 {
-			extra := n.tell("log", "written between two pages")
+			extra := n.Tell("log", "written between two pages")
 			if pages == 2 {
 				_, err := n.ForgetRecord(t.Context(), user("acme"), "", events.KindEpisode, extra)
 				must(t, err)
 			}
 		}
-		req.Cursor, req.WaitFor = page.Cursor, n.end()
+		req.Cursor, req.WaitFor = page.Cursor, n.End()
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("episodes: %s", diff)
@@ -315,7 +315,7 @@ func TestPagingWhileWriting(t *testing.T) {
 	got = nil
 	listed := query.FactsRequest{Subject: "log", Limit: new(4)}
 	for pages := 0; ; pages++ {
-		listed.WaitFor = n.end()
+		listed.WaitFor = n.End()
 		page, err := n.Facts(t.Context(), user("acme"), listed)
 		must(t, err)
 		for _, f := range page.Facts {
@@ -327,7 +327,7 @@ func TestPagingWhileWriting(t *testing.T) {
 			break
 		}
 		if pages < 5 {
-			n.hold(fact("log", "extra_"+name(pages), `2`, day(2), want[0]))
+			n.Promoted(fact("log", "extra_"+name(pages), `2`, day(2), want[0]))
 		}
 		listed.Cursor = page.Cursor
 	}
@@ -339,7 +339,7 @@ func TestPagingWhileWriting(t *testing.T) {
 	// The same a page at a time as of a day and as known at a time.
 	for kind, req := range map[string]query.FactsRequest{
 		"as of":    {Subject: "log", Limit: new(4), AsOf: at(day(3))},
-		"known at": {Subject: "log", Limit: new(4), KnownAt: at(n.clock.Now())},
+		"known at": {Subject: "log", Limit: new(4), KnownAt: at(n.Clock.Now())},
 		"history":  {Subject: "log", Limit: new(4), Include: query.IncludeHistory},
 	} {
 		var got []string

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/annals-memory/annals/events"
-	"github.com/annals-memory/annals/events/memlog"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/internal/nodetest"
 	"github.com/annals-memory/annals/tombstones"
 )
 
@@ -59,9 +59,9 @@ func TestForgetSubjectCutOffAtItsKeys(t *testing.T) {
 		} {
 			t.Run(prefix+" "+how, func(t *testing.T) {
 				t.Parallel()
-				c, rows := newClock(), &stuckRows{Rows: seal.NewMemRows()}
-				n := start(t, c, memlog.New("test", c.Now), rows, newPen())
-				id, other := n.tell("maria", "Maria plays the cello."), n.tell("jonas", "Jonas swims.")
+				c, rows := nodetest.NewClock(), &stuckRows{Rows: seal.NewMemRows()}
+				n := start(t, nodetest.Options{Clock: c, Rows: rows})
+				id, other := n.Tell("maria", "Maria plays the cello."), n.Tell("jonas", "Jonas swims.")
 				sid, err := n.sid("maria")
 				must(t, err)
 				rows.stick(prefix)
@@ -95,7 +95,7 @@ func TestForgetSubjectCutOffAtItsKeys(t *testing.T) {
 func TestIdempotencyKeysOfNothing(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	n.tell("jonas", "Jonas swims.")
+	n.Tell("jonas", "Jonas swims.")
 	byFilter := tombstones.ForgetRequest{Filter: &tombstones.Filter{Entities: []string{"cello"}}}
 	first := n.forget("k", byFilter)
 	subject, err := n.ForgetSubject(t.Context(), user("acme"), "k", "maria", "")
@@ -103,7 +103,7 @@ func TestIdempotencyKeysOfNothing(t *testing.T) {
 
 	e := episode("maria", "Maria plays the cello.")
 	e.Entities = []string{"cello"}
-	id := n.tellIn("acme", e)
+	id := n.TellIn("acme", e)
 	if diff := cmp.Diff(first, n.forget("k", byFilter)); diff != "" || first.Matched != 0 {
 		t.Errorf("filter: %s", diff)
 	}
@@ -124,7 +124,7 @@ func TestIdempotencyKeysOfNothing(t *testing.T) {
 func TestForgetSubjectTogetherWithOneThatGivesUp(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	id := n.tell("maria", "Maria plays the cello.")
+	id := n.Tell("maria", "Maria plays the cello.")
 	e, g := n.gated()
 	ctx, cancel := context.WithCancel(t.Context())
 	var group, begun sync.WaitGroup
@@ -157,21 +157,21 @@ func TestForgetSubjectTogetherWithOneThatGivesUp(t *testing.T) {
 func TestFinishFindsFactsThatCameLate(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	id, other := n.tell("maria", "Maria plays the cello."), n.tell("maria", "Maria swims.")
-	late := n.hold(fact("maria", "instrument", `"cello"`, day(2), id))
-	kept := n.hold(fact("maria", "sport", `"swimming"`, day(2), other))
+	id, other := n.Tell("maria", "Maria plays the cello."), n.Tell("maria", "Maria swims.")
+	late := n.Promoted(fact("maria", "instrument", `"cello"`, day(2), id))
+	kept := n.Promoted(fact("maria", "sport", `"swimming"`, day(2), other))
 	// What the saga does when the fact is not there yet: tombstone and key.
 	agg := events.Aggregate{Tenant: n.token(), Kind: events.KindEpisode, ID: id}
-	last, err := n.log.Last(t.Context(), agg)
+	last, err := n.Events.Last(t.Context(), agg)
 	must(t, err)
 	sid, err := n.sid("maria")
 	must(t, err)
-	_, err = n.log.Append(t.Context(), events.Commit{
-		ID: newID(), Aggregate: agg, Time: n.clock.Now(),
+	_, err = n.Events.Append(t.Context(), events.Commit{
+		ID: newID(), Aggregate: agg, Time: n.Clock.Now(),
 		Events: []events.Event{events.EpisodeForgotten{Subject: sid, Erasure: newID()}},
 	}, events.Expect(last.Position))
 	must(t, err)
-	must(t, n.keys.DestroyRecord(t.Context(), n.token(), id))
+	must(t, n.Keys.DestroyRecord(t.Context(), n.token(), id))
 	must(t, n.Finish(t.Context()))
 	if !n.keyless(late) || n.keyless(kept) || n.keyless(other) {
 		t.Error("not exactly the late fact is shredded")

@@ -39,7 +39,7 @@ func (n *node) tellMany(session string, count int) []string {
 // episodesLeft are the ids of all episodes that can be listed.
 func (n *node) episodesLeft() []string {
 	n.Helper()
-	list, err := n.Episodes(n.Context(), user("acme"), query.EpisodesRequest{Subject: "log", WaitFor: n.end(), Limit: new(1000)})
+	list, err := n.Episodes(n.Context(), user("acme"), query.EpisodesRequest{Subject: "log", WaitFor: n.End(), Limit: new(1000)})
 	must(n, err)
 	ids := make([]string, 0, len(list.Episodes))
 	for _, e := range list.Episodes {
@@ -53,7 +53,7 @@ func (n *node) episodesLeft() []string {
 func (n *node) keyRows() int {
 	n.Helper()
 	count := 0
-	for _, err := range n.rows.List(n.Context(), "k3."+n.token()) {
+	for _, err := range n.Rows.List(n.Context(), "k3."+n.token()) {
 		must(n, err)
 		count++
 	}
@@ -85,7 +85,7 @@ func TestLargeForget(t *testing.T) {
 			rows := n.keyRows()
 			gone := n.tellMany("gone", tc.count)
 			first := n.forget("key", tc.req)
-			if first.Matched != tc.count || first.Level != tombstones.LevelDenied || first.Position != n.end() {
+			if first.Matched != tc.count || first.Level != tombstones.LevelDenied || first.Position != n.End() {
 				t.Fatalf("erasure %+v", first)
 			}
 			slices.Sort(kept)
@@ -106,7 +106,7 @@ func TestLargeForget(t *testing.T) {
 				t.Errorf("one of them: %+v", one)
 			}
 
-			n.background(n.Run)
+			n.Background(n.Run)
 			must(t, n.WaitShredded(t.Context()))
 			if got := n.keyRows(); got != rows+1 { // and that of the call
 				t.Errorf("%d rows of records, want %d", got, rows+1)
@@ -155,7 +155,7 @@ func TestLargeForgetCutOff(t *testing.T) {
 			if out.Level != tombstones.LevelDenied || out.Matched != 40 {
 				n.Errorf("erasure %+v", out)
 			}
-			n.background(next.Run)
+			n.Background(next.Run)
 			must(n, next.WaitShredded(n.Context()))
 		},
 	} {
@@ -194,24 +194,24 @@ func TestLargeForgetOfFacts(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			n := inMemory(t)
-			kept := n.hold(fact("jonas", "sport", `"swimming"`, day(2), n.tell("jonas", "Jonas swims.")))
+			kept := n.Promoted(fact("jonas", "sport", `"swimming"`, day(2), n.Tell("jonas", "Jonas swims.")))
 			sources := n.tellMany("gone", many)
-			more := n.tell("log", "the other source")
+			more := n.Tell("log", "the other source")
 			facts := make([]string, 0, many)
 			for i, id := range sources {
-				facts = append(facts, n.hold(fact("log", "p"+strconv.Itoa(i), `"`+name(i)+`"`, day(2), id)))
+				facts = append(facts, n.Promoted(fact("log", "p"+strconv.Itoa(i), `"`+name(i)+`"`, day(2), id)))
 			}
-			both := n.hold(fact("log", "both", `"x"`, day(2), sources[0], more))
+			both := n.Promoted(fact("log", "both", `"x"`, day(2), sources[0], more))
 			out := n.forget("", tc.req)
 			if out.Matched != tc.matched || out.Level != tombstones.LevelDenied {
 				t.Errorf("erasure %+v", out)
 			}
 			for _, id := range facts {
-				if _, err := n.Fact(t.Context(), user("acme"), n.get(id)); !errors.Is(err, events.ErrForgotten) {
+				if _, err := n.Fact(t.Context(), user("acme"), n.Get(id)); !errors.Is(err, events.ErrForgotten) {
 					t.Fatalf("a forgotten fact: %v", err)
 				}
 			}
-			n.background(n.Run)
+			n.Background(n.Run)
 			must(t, n.WaitShredded(t.Context()))
 			for _, id := range facts {
 				if !n.keyless(id) {
@@ -237,7 +237,7 @@ func TestRunGoesOnWithoutOneKey(t *testing.T) {
 	rows.stick("k3." + n.token() + "." + gone[0])
 	n.forget("", tombstones.ForgetRequest{Filter: &tombstones.Filter{Session: "gone"}})
 	n.forget("", tombstones.ForgetRequest{Filter: &tombstones.Filter{Session: "later"}})
-	n.background(n.Run)
+	n.Background(n.Run)
 	for _, id := range slices.Concat(gone[1:], later) {
 		n.until(func() bool { return n.keyless(id) })
 	}

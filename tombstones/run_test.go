@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/annals-memory/annals/events"
-	"github.com/annals-memory/annals/events/memlog"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/internal/nodetest"
 	"github.com/annals-memory/annals/query"
 	"github.com/annals-memory/annals/tombstones"
 )
@@ -47,7 +47,7 @@ func (n *node) eraser(log tombstones.Log) (*tombstones.Eraser, *lines) {
 	n.Helper()
 	l := &lines{lines: make(chan struct{}, 1)}
 	e, err := tombstones.New(tombstones.Config{
-		Log: log, Keys: n.keys, Views: query.NewErasingViews(n.views), Now: n.clock.Now, NewID: newID,
+		Log: log, Keys: n.Keys, Views: query.NewErasingViews(n.Views), Now: n.Clock.Now, NewID: newID,
 		Logger: slog.New(slog.NewTextHandler(l, nil)), FirstRetry: time.Millisecond,
 	})
 	must(n, err)
@@ -57,10 +57,10 @@ func (n *node) eraser(log tombstones.Log) (*tombstones.Eraser, *lines) {
 // stuck is a node whose rows can be stuck, with what its eraser logs.
 func stuck(tb testing.TB) (*node, *stuckRows, *lines) {
 	tb.Helper()
-	c, rows := newClock(), &stuckRows{Rows: seal.NewMemRows()}
-	n := start(tb, c, memlog.New("test", c.Now), rows, newPen())
+	c, rows := nodetest.NewClock(), &stuckRows{Rows: seal.NewMemRows()}
+	n := start(tb, nodetest.Options{Clock: c, Rows: rows})
 	var l *lines
-	n.Eraser, l = n.eraser(n.log)
+	n.Eraser, l = n.eraser(n.Events)
 	return n, rows, l
 }
 
@@ -99,12 +99,12 @@ func (l *downLog) Follow(ctx context.Context, after uint64) iter.Seq2[events.Mes
 func (n *node) bury(subject, id string) {
 	n.Helper()
 	agg := events.Aggregate{Tenant: n.token(), Kind: events.KindEpisode, ID: id}
-	last, err := n.log.Last(n.Context(), agg)
+	last, err := n.Events.Last(n.Context(), agg)
 	must(n, err)
 	sid, err := n.sid(subject)
 	must(n, err)
-	_, err = n.log.Append(n.Context(), events.Commit{
-		ID: newID(), Aggregate: agg, Time: n.clock.Now(),
+	_, err = n.Events.Append(n.Context(), events.Commit{
+		ID: newID(), Aggregate: agg, Time: n.Clock.Now(),
 		Events: []events.Event{events.EpisodeForgotten{Subject: sid, Erasure: newID()}},
 	}, events.Expect(last.Position))
 	must(n, err)
@@ -140,10 +140,10 @@ func (n *node) until(done func() bool) {
 func TestRunOutlastsTheLog(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	a, b, other := n.tell("maria", "Maria plays the cello."), n.tell("maria", "Maria swims."), n.tell("jonas", "Jonas swims.")
+	a, b, other := n.Tell("maria", "Maria plays the cello."), n.Tell("maria", "Maria swims."), n.Tell("jonas", "Jonas swims.")
 	n.bury("maria", a)
 	n.bury("maria", b)
-	down := &downLog{Log: n.log}
+	down := &downLog{Log: n.Events}
 	down.states.Store(3)
 	down.follows.Store(4)
 	e, logged := n.eraser(down)
@@ -168,7 +168,7 @@ func TestRunOutlastsTheLog(t *testing.T) {
 func TestRunGoesOnWithoutOneTombstone(t *testing.T) {
 	t.Parallel()
 	n, rows, logged := stuck(t)
-	a, b, other := n.tell("maria", "Maria plays the cello."), n.tell("maria", "Maria swims."), n.tell("jonas", "Jonas swims.")
+	a, b, other := n.Tell("maria", "Maria plays the cello."), n.Tell("maria", "Maria swims."), n.Tell("jonas", "Jonas swims.")
 	n.bury("maria", a)
 	n.bury("maria", b)
 	rows.stick("k3." + n.token() + "." + a)
@@ -201,14 +201,14 @@ func TestForgetDamaged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := open(t)
-			id, other := n.tell("maria", "Maria plays the cello."), n.tell("maria", "Maria swims.")
-			single := n.hold(fact("maria", "sport", `"swimming"`, day(2), other))
-			batch := n.tell("maria", "Maria sails.")
+			id, other := n.Tell("maria", "Maria plays the cello."), n.Tell("maria", "Maria swims.")
+			single := n.Promoted(fact("maria", "sport", `"swimming"`, day(2), other))
+			batch := n.Tell("maria", "Maria sails.")
 			for _, record := range []string{id, single, batch} {
 				n.damage(record)
 			}
-			end := n.end()
-			if _, err := n.ForgetRecord(t.Context(), user("acme"), "", events.KindFact, id); !errors.Is(err, events.ErrNotFound) || n.end() != end {
+			end := n.End()
+			if _, err := n.ForgetRecord(t.Context(), user("acme"), "", events.KindFact, id); !errors.Is(err, events.ErrNotFound) || n.End() != end {
 				t.Errorf("another kind: %v", err)
 			}
 			for kind, record := range map[events.Kind]string{events.KindEpisode: id, events.KindFact: single} {
@@ -224,7 +224,7 @@ func TestForgetDamaged(t *testing.T) {
 			if n.lives(id) || n.lives(batch) || !n.lives(other) || n.keyless(other) {
 				t.Error("not exactly what was asked for is gone")
 			}
-			if _, err := n.Fact(t.Context(), user("acme"), n.get(single)); !errors.Is(err, events.ErrForgotten) {
+			if _, err := n.Fact(t.Context(), user("acme"), n.Get(single)); !errors.Is(err, events.ErrForgotten) {
 				t.Errorf("the fact: %v", err)
 			}
 		})
@@ -234,13 +234,13 @@ func TestForgetDamaged(t *testing.T) {
 // damage overwrites the key row of a record, and makes sure that it is damaged.
 func (n *node) damage(id string) {
 	n.Helper()
-	row, err := n.rows.Get(n.Context(), "k3."+n.token()+"."+id)
+	row, err := n.Rows.Get(n.Context(), "k3."+n.token()+"."+id)
 	must(n, err)
 	row.Value = bytes.Clone(row.Value)
 	row.Value[len(row.Value)-1] ^= 1
-	_, err = n.rows.Put(n.Context(), row)
+	_, err = n.Rows.Put(n.Context(), row)
 	must(n, err)
-	if _, err := n.keys.Record(n.Context(), n.token(), id); !errors.Is(err, seal.ErrTampered) {
+	if _, err := n.Keys.Record(n.Context(), n.token(), id); !errors.Is(err, seal.ErrTampered) {
 		n.Fatalf("the row is not damaged: %v", err)
 	}
 }

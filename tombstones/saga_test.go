@@ -23,7 +23,7 @@ import (
 
 func (n *node) token() string {
 	n.Helper()
-	t, err := n.keys.Tenant(n.Context(), "acme", false)
+	t, err := n.Keys.Tenant(n.Context(), "acme", false)
 	must(n, err)
 	return t.Token()
 }
@@ -31,7 +31,7 @@ func (n *node) token() string {
 // keyless reports that a record's key is gone.
 func (n *node) keyless(id string) bool {
 	n.Helper()
-	_, err := n.keys.Record(n.Context(), n.token(), id)
+	_, err := n.Keys.Record(n.Context(), n.token(), id)
 	if err != nil && !errors.Is(err, seal.ErrKeyDestroyed) {
 		n.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func (n *node) keyless(id string) bool {
 // lives reports that an episode can be read.
 func (n *node) lives(id string) bool {
 	n.Helper()
-	_, err := n.Episode(n.Context(), user("acme"), n.get(id))
+	_, err := n.Episode(n.Context(), user("acme"), n.Get(id))
 	if err != nil && !errors.Is(err, events.ErrForgotten) && !errors.Is(err, events.ErrNotFound) {
 		n.Fatal(err)
 	}
@@ -62,8 +62,8 @@ func TestForgetRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := open(t)
-			id, neighbour := n.tell("maria", "Maria plays the cello."), n.tell("maria", "Maria swims.")
-			factID := n.hold(fact("maria", "instrument", `"cello"`, day(2), id))
+			id, neighbour := n.Tell("maria", "Maria plays the cello."), n.Tell("maria", "Maria swims.")
+			factID := n.Promoted(fact("maria", "instrument", `"cello"`, day(2), id))
 			first, err := n.ForgetRecord(t.Context(), user("acme"), "", events.KindEpisode, strings.ToUpper(id))
 			must(t, err)
 			if first.Level != tombstones.LevelShredded || first.Matched != 1 || first.Position == 0 {
@@ -90,11 +90,11 @@ func TestForgetRecord(t *testing.T) {
 func TestForgetUnknown(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	id := n.tell("maria", "Maria plays the cello.")
-	n.tellIn("other", episode("x", "y"))
+	id := n.Tell("maria", "Maria plays the cello.")
+	n.TellIn("other", episode("x", "y"))
 	trace, _, err := n.RecordRecall(t.Context(), user("acme"), producers.Recall{Query: "q"})
 	must(t, err)
-	before := n.end()
+	before := n.End()
 	for what, f := range map[string]func() error{
 		"another tenant's": func() error {
 			_, err := n.ForgetRecord(t.Context(), user("other"), "", events.KindEpisode, id)
@@ -126,7 +126,7 @@ func TestForgetUnknown(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if n.end() != before || !n.lives(id) {
+	if n.End() != before || !n.lives(id) {
 		t.Error("something was written")
 	}
 }
@@ -135,11 +135,11 @@ func TestForgetUnknown(t *testing.T) {
 func TestForgetRoles(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	n.tell("maria", "Maria plays the cello.")
+	n.Tell("maria", "Maria plays the cello.")
 	for _, role := range []events.Role{events.RoleAgent, events.RoleAdmin, events.RoleReviewer, events.RoleAuditor} {
 		c := user("acme")
 		c.Roles = []events.Role{role}
-		id := n.tell("maria", "Maria swims.")
+		id := n.Tell("maria", "Maria swims.")
 		_, one := n.ForgetRecord(t.Context(), c, "", events.KindEpisode, id)
 		_, many := n.Forget(t.Context(), c, "", tombstones.ForgetRequest{IDs: []string{id}})
 		_, all := n.ForgetSubject(t.Context(), c, "", "nobody", "")
@@ -156,14 +156,14 @@ func TestForgetRoles(t *testing.T) {
 func TestCascade(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	first, second := n.tell("maria", "She plays the cello."), n.tell("maria", "The cello, she says.")
-	both := n.hold(fact("maria", "instrument", `"cello"`, day(2), first, second))
-	fromFirst := n.hold(fact("maria", "hobby", `"music"`, day(2), first))
+	first, second := n.Tell("maria", "She plays the cello."), n.Tell("maria", "The cello, she says.")
+	both := n.Promoted(fact("maria", "instrument", `"cello"`, day(2), first, second))
+	fromFirst := n.Promoted(fact("maria", "hobby", `"music"`, day(2), first))
 	merged, err := n.Propose(t.Context(), user("acme"), "", fact("maria", "hobby", `"music"`, day(3), second))
 	must(t, err)
 	n.forget("", tombstones.ForgetRequest{IDs: []string{first}})
 	for _, id := range []string{both, fromFirst} {
-		f, err := n.Fact(t.Context(), user("acme"), n.get(id))
+		f, err := n.Fact(t.Context(), user("acme"), n.Get(id))
 		must(t, err)
 		if diff := cmp.Diff([]string{second}, f.SourceEpisodes); diff != "" {
 			t.Errorf("sources: %s", diff)
@@ -171,7 +171,7 @@ func TestCascade(t *testing.T) {
 	}
 	n.forget("", tombstones.ForgetRequest{IDs: []string{second}})
 	for _, id := range []string{both, fromFirst, merged.CandidateID} {
-		if _, err := n.Fact(t.Context(), user("acme"), n.get(id)); !errors.Is(err, events.ErrForgotten) || !n.keyless(id) {
+		if _, err := n.Fact(t.Context(), user("acme"), n.Get(id)); !errors.Is(err, events.ErrForgotten) || !n.keyless(id) {
 			t.Errorf("without a source: %v", err)
 		}
 	}
@@ -181,9 +181,9 @@ func TestCascade(t *testing.T) {
 func TestForgetFactWithItsEquals(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	source := n.tell("maria", "She plays the cello.")
-	id := n.hold(fact("maria", "instrument", `"cello"`, day(2), source))
-	p, err := n.Propose(t.Context(), user("acme"), "", fact("maria", "instrument", `"cello"`, day(3), n.tell("maria", "Cello.")))
+	source := n.Tell("maria", "She plays the cello.")
+	id := n.Promoted(fact("maria", "instrument", `"cello"`, day(2), source))
+	p, err := n.Propose(t.Context(), user("acme"), "", fact("maria", "instrument", `"cello"`, day(3), n.Tell("maria", "Cello.")))
 	must(t, err)
 	e, err := n.ForgetRecord(t.Context(), user("acme"), "", events.KindFact, id)
 	must(t, err)
@@ -201,8 +201,8 @@ func TestForgetSubject(t *testing.T) {
 			t.Parallel()
 			n := open(t)
 			const composed, decomposed = "Zo\u00eb", "Zoe\u0308"
-			hers, his := n.tell(composed, "Zoë plays the cello."), n.tell("jonas", "Jonas swims.")
-			herFact := n.hold(fact(composed, "instrument", `"cello"`, day(2), hers))
+			hers, his := n.Tell(composed, "Zoë plays the cello."), n.Tell("jonas", "Jonas swims.")
+			herFact := n.Promoted(fact(composed, "instrument", `"cello"`, day(2), hers))
 			before, err := n.sid(composed)
 			must(t, err)
 			e, err := n.ForgetSubject(t.Context(), user("acme"), "", decomposed, "she asked")
@@ -216,13 +216,13 @@ func TestForgetSubject(t *testing.T) {
 			if _, err := n.sid(composed); !errors.Is(err, seal.ErrUnknownSubject) {
 				t.Errorf("the name: %v", err)
 			}
-			end := n.end()
+			end := n.End()
 			again, err := n.ForgetSubject(t.Context(), user("acme"), "", composed, "")
 			must(t, err)
-			if again.Matched != 0 || n.end() != end {
+			if again.Matched != 0 || n.End() != end {
 				t.Errorf("an unknown name: %+v", again)
 			}
-			n.tell(composed, "Another Zoë.")
+			n.Tell(composed, "Another Zoë.")
 			if after, err := n.sid(composed); err != nil || after == before {
 				t.Errorf("the name stands for the old subject: %v", err)
 			}
@@ -232,7 +232,7 @@ func TestForgetSubject(t *testing.T) {
 
 func (n *node) sid(name string) (string, error) {
 	n.Helper()
-	t, err := n.keys.Tenant(n.Context(), "acme", false)
+	t, err := n.Keys.Tenant(n.Context(), "acme", false)
 	must(n, err)
 	return t.SubjectID(n.Context(), name, false)
 }
@@ -241,14 +241,14 @@ func (n *node) sid(name string) (string, error) {
 func TestForgetSubjectReachesOthers(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	hers, his := n.tell("maria", "Jonas told me that he swims."), n.tell("jonas", "I swim.")
+	hers, his := n.Tell("maria", "Jonas told me that he swims."), n.Tell("jonas", "I swim.")
 	n.propose(fact("jonas", "sport", `"swimming"`, day(2), hers))
 	n.propose(fact("jonas", "club", `"harbour"`, day(2), his, hers))
 	tenant := n.token()
 	_, err := n.ForgetSubject(t.Context(), user("acme"), "", "maria", "")
 	must(t, err)
 	found := map[string][]events.FactStatus{}
-	for m, err := range n.log.Follow(t.Context(), 0) {
+	for m, err := range n.Events.Follow(t.Context(), 0) {
 		must(t, err)
 		r, err := events.Decode(m)
 		must(t, err)
@@ -298,8 +298,8 @@ func (g *gate) WaitFor(ctx context.Context, position uint64) error {
 
 func (n *node) gated() (*tombstones.Eraser, *gate) {
 	n.Helper()
-	g := &gate{Views: query.NewErasingViews(n.views), entered: make(chan struct{}), open: make(chan struct{})}
-	e, err := tombstones.New(tombstones.Config{Log: n.log, Keys: n.keys, Views: g, Now: n.clock.Now, NewID: newID})
+	g := &gate{Views: query.NewErasingViews(n.Views), entered: make(chan struct{}), open: make(chan struct{})}
+	e, err := tombstones.New(tombstones.Config{Log: n.Events, Keys: n.Keys, Views: g, Now: n.Clock.Now, NewID: newID})
 	must(n, err)
 	return e, g
 }
@@ -308,7 +308,7 @@ func (n *node) gated() (*tombstones.Eraser, *gate) {
 func TestConcurrentForgetsOfASubject(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	n.tell("maria", "Maria plays the cello.")
+	n.Tell("maria", "Maria plays the cello.")
 	e, g := n.gated()
 	answers := make(chan tombstones.Erasure, 8)
 	var started, done sync.WaitGroup
@@ -343,7 +343,7 @@ func TestConcurrentForgetsOfASubject(t *testing.T) {
 func (n *node) count(typ string) int {
 	n.Helper()
 	total := 0
-	for m, err := range n.log.Follow(n.Context(), 0) {
+	for m, err := range n.Events.Follow(n.Context(), 0) {
 		must(n, err)
 		if m.Header.Has(map[string]bool{typ: true}) {
 			total++
@@ -359,7 +359,7 @@ func (n *node) count(typ string) int {
 func TestConcurrentForgetsOfARecord(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	id := n.tell("maria", "Maria plays the cello.")
+	id := n.Tell("maria", "Maria plays the cello.")
 	var mu sync.Mutex
 	answers := map[string]bool{}
 	var done sync.WaitGroup
@@ -397,19 +397,19 @@ func TestForgetByFilter(t *testing.T) {
 	}
 	other := episode("log", "entry of another session")
 	other.Session = "s2"
-	left := n.tellIn("acme", other)
+	left := n.TellIn("acme", other)
 	r := tombstones.ForgetRequest{Filter: &tombstones.Filter{Session: "s1"}}
 
 	dry := r
 	dry.DryRun = true
-	end := n.end()
-	if got := n.forget("", dry); got.Matched != many || len(got.IDs) != many || got.Level != "" || n.end() != end {
+	end := n.End()
+	if got := n.forget("", dry); got.Matched != many || len(got.IDs) != many || got.Level != "" || n.End() != end {
 		t.Errorf("dry run: %d matched, %d ids", got.Matched, len(got.IDs))
 	}
 	capped := r
 	capped.Max = new(many - 1)
 	_, err := n.Forget(t.Context(), user("acme"), "", capped)
-	if in, ok := errors.AsType[*events.InputError](err); !ok || in.Code != "over_max" || in.Kind != events.Refused || n.end() != end {
+	if in, ok := errors.AsType[*events.InputError](err); !ok || in.Code != "over_max" || in.Kind != events.Refused || n.End() != end {
 		t.Errorf("over the maximum: %v", err)
 	}
 	capped.Max = new(many)
@@ -417,7 +417,7 @@ func TestForgetByFilter(t *testing.T) {
 	if got.Matched != many || got.Level != tombstones.LevelDenied {
 		t.Errorf("erasure %+v", got)
 	}
-	list, err := n.Episodes(t.Context(), user("acme"), query.EpisodesRequest{Subject: "log", WaitFor: n.end(), Limit: new(1000)})
+	list, err := n.Episodes(t.Context(), user("acme"), query.EpisodesRequest{Subject: "log", WaitFor: n.End(), Limit: new(1000)})
 	must(t, err)
 	if len(list.Episodes) != 1 || list.Episodes[0].ID != left {
 		t.Errorf("%d episodes are left", len(list.Episodes))
@@ -425,7 +425,7 @@ func TestForgetByFilter(t *testing.T) {
 	if diff := cmp.Diff(got, n.forget("key", capped)); diff != "" {
 		t.Errorf("the same call again: %s", diff)
 	}
-	n.background(n.Run)
+	n.Background(n.Run)
 	must(t, n.WaitShredded(t.Context()))
 	got.Level = tombstones.LevelShredded
 	if diff := cmp.Diff(got, n.forget("key", capped)); diff != "" {
@@ -444,9 +444,9 @@ func TestForgetFilters(t *testing.T) {
 	full.Session, full.Category, full.Entities, full.OccurredAt = "s1", "hobby", []string{"Kite"}, at(day(5))
 	full.Metadata = map[string]jsontext.Value{"n": jsontext.Value(`1.0`)}
 	full.Source = events.Source{Kind: "mail", Ref: "a/b"}
-	want := n.tellIn("acme", full)
-	other := n.tell("jonas", "another kite")
-	factID := n.hold(fact("jonas", "kite", `"red"`, day(6), other))
+	want := n.TellIn("acme", full)
+	other := n.Tell("jonas", "another kite")
+	factID := n.Promoted(fact("jonas", "kite", `"red"`, day(6), other))
 	for what, tc := range map[string]struct {
 		r    tombstones.ForgetRequest
 		want []string
@@ -477,13 +477,13 @@ func TestForgetFilters(t *testing.T) {
 func TestForgetInputErrors(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	n.tell("maria", "Maria plays the cello.")
+	n.Tell("maria", "Maria plays the cello.")
 	const canary = "canary-7f3a"
 	filter := func(f tombstones.Filter) tombstones.ForgetRequest { return tombstones.ForgetRequest{Filter: &f} }
 	meta := func(key, value string) tombstones.ForgetRequest {
 		return filter(tombstones.Filter{Metadata: map[string]jsontext.Value{key: jsontext.Value(value)}})
 	}
-	end := n.end()
+	end := n.End()
 	for what, tc := range map[string]struct {
 		r           tombstones.ForgetRequest
 		code, field string
@@ -550,7 +550,7 @@ func TestForgetInputErrors(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"session":"a","unknown":"`+canary+`"}`), new(tombstones.Filter)); !errors.Is(err, json.ErrUnknownName) || strings.Contains(err.Error(), canary) {
 		t.Errorf("unknown condition: %v", err)
 	}
-	if n.end() != end {
+	if n.End() != end {
 		t.Error("something was written")
 	}
 }
@@ -559,7 +559,7 @@ func TestForgetInputErrors(t *testing.T) {
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	a, b := n.tell("maria", "Maria plays the cello."), n.tell("maria", "Maria swims.")
+	a, b := n.Tell("maria", "Maria plays the cello."), n.Tell("maria", "Maria swims.")
 	first, err := n.ForgetRecord(t.Context(), user("acme"), "k", events.KindEpisode, a)
 	must(t, err)
 	again, err := n.ForgetRecord(t.Context(), user("acme"), "k", events.KindEpisode, a)
@@ -572,13 +572,13 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 	s, err := n.ForgetSubject(t.Context(), user("acme"), "k", "maria", "one")
 	must(t, err)
-	n.tell("maria", "Someone else of that name.")
+	n.Tell("maria", "Someone else of that name.")
 	s2, err := n.ForgetSubject(t.Context(), user("acme"), "k", "maria", "two")
 	must(t, err)
 	if diff := cmp.Diff(s, s2); diff != "" || s.Matched != 1 {
 		t.Errorf("subject %+v: %s", s, diff)
 	}
-	list, err := n.Episodes(t.Context(), user("acme"), query.EpisodesRequest{Subject: "maria", WaitFor: n.end()})
+	list, err := n.Episodes(t.Context(), user("acme"), query.EpisodesRequest{Subject: "maria", WaitFor: n.End()})
 	must(t, err)
 	if len(list.Episodes) != 1 {
 		t.Errorf("the repetition reached the new subject")
@@ -590,7 +590,7 @@ func TestIdempotencyKeys(t *testing.T) {
 func TestBehind(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	id := n.tell("maria", "Maria plays the cello.")
+	id := n.Tell("maria", "Maria plays the cello.")
 	e, g := n.gated()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -612,10 +612,10 @@ func TestBehind(t *testing.T) {
 func TestFinishFinishesWhatWasCutOff(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
-	id, other := n.tell("maria", "Maria plays the cello."), n.tell("jonas", "Jonas swims.")
-	factID := n.hold(fact("maria", "instrument", `"cello"`, day(2), id))
-	his := n.hold(fact("jonas", "sport", `"swimming"`, day(2), other))
-	n.tell("zoe", "Zoe sails.")
+	id, other := n.Tell("maria", "Maria plays the cello."), n.Tell("jonas", "Jonas swims.")
+	factID := n.Promoted(fact("maria", "instrument", `"cello"`, day(2), id))
+	his := n.Promoted(fact("jonas", "sport", `"swimming"`, day(2), other))
+	n.Tell("zoe", "Zoe sails.")
 	e, _ := n.gated()
 	cut := func(forget func(context.Context) error) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -636,10 +636,10 @@ func TestFinishFinishesWhatWasCutOff(t *testing.T) {
 	must(t, err)
 	tenant := n.token()
 	agg := events.Aggregate{Tenant: tenant, Kind: events.KindSubject, ID: sid}
-	last, err := n.log.Last(t.Context(), agg)
+	last, err := n.Events.Last(t.Context(), agg)
 	must(t, err)
-	_, err = n.log.Append(t.Context(), events.Commit{
-		ID: newID(), Aggregate: agg, Time: n.clock.Now(), Events: []events.Event{events.SubjectForgotten{Erasure: newID()}},
+	_, err = n.Events.Append(t.Context(), events.Commit{
+		ID: newID(), Aggregate: agg, Time: n.Clock.Now(), Events: []events.Event{events.SubjectForgotten{Erasure: newID()}},
 	}, events.Expect(last.Position))
 	must(t, err)
 	if n.keyless(id) || n.keyless(factID) || n.keyless(his) {
@@ -652,9 +652,9 @@ func TestFinishFinishesWhatWasCutOff(t *testing.T) {
 	if _, err := n.sid("zoe"); !errors.Is(err, seal.ErrUnknownSubject) {
 		t.Errorf("the name of the forgotten subject: %v", err)
 	}
-	end := n.end()
+	end := n.End()
 	must(t, n.Finish(t.Context()))
-	if n.end() != end {
+	if n.End() != end {
 		t.Error("a second run wrote something")
 	}
 }
@@ -670,12 +670,12 @@ func TestTombstonesHoldNoValue(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
 	const canary = "canary-7f3a"
-	id := n.tell(canary, canary)
-	n.hold(fact(canary, canary, `"`+canary+`"`, day(2), id))
+	id := n.Tell(canary, canary)
+	n.Promoted(fact(canary, canary, `"`+canary+`"`, day(2), id))
 	n.forget(canary, tombstones.ForgetRequest{Filter: &tombstones.Filter{Subject: canary}, Reason: canary})
 	_, err := n.ForgetSubject(t.Context(), user("acme"), canary, canary, canary)
 	must(t, err)
-	for m, err := range n.log.Follow(t.Context(), 0) {
+	for m, err := range n.Events.Follow(t.Context(), 0) {
 		must(t, err)
 		if strings.Contains(string(m.Data), canary) || strings.Contains(m.Subject, canary) || strings.Contains(m.Header.ID, canary) {
 			t.Errorf("message %d holds a value", m.Position)
