@@ -14,6 +14,9 @@ import (
 // DefaultCacheBytes is the block cache that the views share if the configuration names none.
 const DefaultCacheBytes = 64 << 20
 
+// DefaultPurgeWait is how long a purge waits for readers if the configuration names no time.
+const DefaultPurgeWait = 10 * time.Second
+
 // Config says where the views are and what they are made from.
 type Config struct {
 	// Dir is the folder of the views, made if it is absent. One process at a time may open it. It is required.
@@ -29,6 +32,8 @@ type Config struct {
 	Model string
 	// CacheBytes bounds the block cache that all views share; zero is [DefaultCacheBytes].
 	CacheBytes int64
+	// PurgeWait bounds how long a purge waits for readers that keep deleted rows on disk; zero is [DefaultPurgeWait].
+	PurgeWait time.Duration
 	// Logger gets what an operator must know, without values or names; nil discards it.
 	Logger *slog.Logger
 	// Now is the clock of Status and of elapsed times. Nothing that is stored depends on it. It is required.
@@ -46,6 +51,9 @@ func (c *Config) complete() error {
 	}
 	if c.CacheBytes <= 0 {
 		c.CacheBytes = DefaultCacheBytes
+	}
+	if c.PurgeWait <= 0 {
+		c.PurgeWait = DefaultPurgeWait
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/annals-memory/annals/events"
 )
 
 // A folder is the fold of one projection over one generation. It is used by one goroutine at a time.
@@ -50,6 +52,8 @@ type engine struct {
 	folder folder
 	// settle asks for the batch to be applied when the commit at hand is folded: what it wrote will be read.
 	settle bool
+	// companies are the counts of the rows of that sort that the batch at hand writes, by key.
+	companies map[string]uint64
 	// publish is told the state after each batch that was applied.
 	publish func(viewState)
 }
@@ -63,7 +67,9 @@ func newEngine(s *spec, db *pebble.DB, publish func(viewState)) (*engine, error)
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{spec: s, db: db, b: db.NewBatch(), state: state, tombs: t, publish: publish}
+	e := &engine{
+		spec: s, db: db, b: db.NewBatch(), state: state, tombs: t, publish: publish, companies: make(map[string]uint64),
+	}
 	if e.folder, err = s.folder(e); err != nil {
 		return nil, err
 	}
@@ -144,6 +150,7 @@ func (e *engine) commit() error {
 		return fmt.Errorf("close batch: %w", err)
 	}
 	e.b = e.db.NewBatch()
+	clear(e.companies)
 	e.folder.applied()
 	if e.publish != nil {
 		e.publish(e.state)
@@ -189,16 +196,19 @@ func (e *engine) remove(key []byte, old digest) error {
 	return e.unset(key)
 }
 
-// bury writes a tombstone unless there is one. It is read back by the next commit, so the batch settles.
-func (e *engine) bury(k key, value []byte) error {
+// bury writes a tombstone unless there is one, and says whether it did. It is read back by the next commit, so the batch
+// settles.
+func (e *engine) bury(tenant string, k key, erasure string, r *events.Recorded) (buried bool, err error) {
 	e.settle = true
 	dead, err := e.tombs.has(k)
 	if err != nil || dead {
-		return err
+		return false, err
 	}
 	e.tombs.add(k)
-	_, err = e.put(k, value, digest{})
-	return err
+	if _, err := e.put(k, encodeTomb(erasure, r), digest{}); err != nil {
+		return false, err
+	}
+	return true, e.unpurged(tenant, r.Position)
 }
 
 // page is the number of rows that one batch removes or looks at, at most, while a commit that reaches many is folded.

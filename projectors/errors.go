@@ -1,6 +1,9 @@
 package projectors
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors that callers decide on. None carries a value or a name.
 var (
@@ -14,6 +17,8 @@ var (
 	ErrDigest = errors.New("projectors: digests differ")
 	// ErrLogWentBack says that a message came with a position that had been passed.
 	ErrLogWentBack = errors.New("projectors: log went back")
+	// ErrUnpurged says that files with deleted rows are still there after they should have been written anew.
+	ErrUnpurged = errors.New("projectors: deleted rows are still on disk")
 	// ErrClosed says that the views are closed.
 	ErrClosed = errors.New("projectors: closed")
 	// ErrCorrupt says that a stored row is not what a fold wrote. The view must be built anew.
@@ -21,3 +26,14 @@ var (
 	// ErrFilter says that a filter lacks a field that it needs, or that its cursor is not one of ours.
 	ErrFilter = errors.New("projectors: bad filter")
 )
+
+// OpenReadersError says that readers keep rows on disk that were deleted. The purge can be repeated when they are closed.
+type OpenReadersError struct {
+	// Projection is the view that they read, Open their number.
+	Projection string
+	Open       int
+}
+
+func (e *OpenReadersError) Error() string {
+	return fmt.Sprintf("projectors: %d readers keep deleted rows of %s on disk", e.Open, e.Projection)
+}

@@ -12,9 +12,9 @@ import (
 func factsSpec() *spec {
 	return &spec{
 		name:     Facts,
-		format:   "facts/2",
+		format:   "facts/3",
 		families: []string{"annals.fact.", "annals.episode.", "annals.subject."},
-		except:   []string{"annals.episode.captured.", "annals.subject.registered."},
+		except:   []string{"annals.episode.captured.", "annals.subject.registered.", "annals.subject.consent_"},
 		folder: func(e *engine) (folder, error) {
 			f := &facts{}
 			f.slots = newSlotFold(e, f, true)
@@ -51,7 +51,7 @@ func (f *facts) episodeGone(string, string, string) error { return nil }
 
 func (f *facts) subjectGone(string, string) error { return nil }
 
-// foldTombs folds the tombstones of a commit of an episode or a subject.
+// foldTombs folds the tombstones of a commit of an episode or a subject, and the legal holds.
 func (f *slotFold) foldTombs(ctx context.Context, it *item) error {
 	for _, e := range it.rec.Events {
 		var err error
@@ -60,6 +60,10 @@ func (f *slotFold) foldTombs(ctx context.Context, it *item) error {
 			err = f.forgetEpisode(ctx, &it.rec, e)
 		case events.SubjectForgotten:
 			err = f.forgetSubject(ctx, &it.rec, e)
+		case events.SubjectHeld:
+			err = f.e.hold(&it.rec, e.Hold)
+		case events.SubjectReleased:
+			err = f.e.lift(&it.rec, e.Hold)
 		default:
 		}
 		if err != nil {

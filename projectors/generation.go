@@ -33,16 +33,26 @@ type generation struct {
 	db     *pebble.DB
 	failed atomic.Bool
 
+	// work is told what the store does in the background.
+	work *storeWork
+
 	mu     sync.Mutex
 	refs   int
 	remove bool
 	closed chan struct{}
 	err    error
+	// readers counts the leases by the epoch in which they began, left is closed and replaced when one ends.
+	epoch   uint64
+	readers map[uint64]int
+	left    chan struct{}
 }
 
 func openGeneration(fs vfs.FS, dir string, num uint64, cache *pebble.Cache, log *slog.Logger, create bool) (*generation, error) {
-	g := &generation{num: num, dir: dir, fs: fs, refs: 1, closed: make(chan struct{})}
-	db, err := openStore(fs, dir, cache, log, create, func() { g.failed.Store(true) })
+	g := &generation{
+		num: num, dir: dir, fs: fs, work: newStoreWork(), refs: 1, closed: make(chan struct{}),
+		readers: make(map[uint64]int), left: make(chan struct{}),
+	}
+	db, err := openStore(fs, dir, cache, log, create, func() { g.failed.Store(true) }, g.work)
 	if err != nil {
 		return nil, err
 	}
@@ -50,15 +60,55 @@ func openGeneration(fs vfs.FS, dir string, num uint64, cache *pebble.Cache, log 
 	return g, nil
 }
 
+// lease is a reference that a reader has on a generation.
+type lease struct {
+	*generation
+	epoch uint64
+}
+
 // acquire takes a reference; it fails if the generation is closed already.
-func (g *generation) acquire() bool {
+func (g *generation) acquire() (lease, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.refs == 0 {
-		return false
+		return lease{}, false
 	}
 	g.refs++
-	return true
+	g.readers[g.epoch]++
+	return lease{generation: g, epoch: g.epoch}, true
+}
+
+// release ends the lease.
+func (l lease) release() error {
+	g := l.generation
+	g.mu.Lock()
+	if g.readers[l.epoch]--; g.readers[l.epoch] == 0 {
+		delete(g.readers, l.epoch)
+	}
+	close(g.left)
+	g.left = make(chan struct{})
+	g.mu.Unlock()
+	return g.release()
+}
+
+// nextEpoch begins another epoch, and returns it.
+func (g *generation) nextEpoch() uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.epoch++
+	return g.epoch
+}
+
+// readersBefore counts the leases of earlier epochs than one, and returns a channel that is closed when any lease ends.
+func (g *generation) readersBefore(epoch uint64) (n int, left <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for e, count := range g.readers {
+		if e < epoch {
+			n += count
+		}
+	}
+	return n, g.left
 }
 
 // release lets go of a reference. The last one closes the store.

@@ -326,7 +326,7 @@ func checkEachView(t fataler, w *world, v *Views) {
 	got := viewDump(t, s)
 	for _, st := range v.Status(context.Background()) {
 		want := modelDump(w.model(t, st.Position))
-		of := map[string][]string{Facts: {"fact ", "tomb "}, Memories: {"episode "}, Traces: {"trace "}}[st.Projection]
+		of := map[string][]string{Facts: {"fact ", "tomb ", "hold "}, Memories: {"episode "}, Traces: {"trace "}}[st.Projection]
 		if diff := dumpDiff(only(want, of), only(got, of)); diff != "" {
 			t.Fatalf("%s at %d differs:\n%s", st.Projection, st.Position, diff)
 		}

@@ -103,7 +103,13 @@ func (h *history) propose() {
 			}
 		}
 	}
-	h.onSlot(f, list...)
+	if rapid.Bool().Draw(h.T, "alone") { // what is sealed is in a commit of its own
+		h.onSlot(f, list[0])
+		list = list[1:]
+	}
+	if len(list) > 0 {
+		h.onSlot(f, list...)
+	}
 	h.facts = append(h.facts, f)
 }
 
@@ -187,8 +193,24 @@ func (h *history) trace() {
 	}
 }
 
+// onSubject registers or holds a subject, or lifts a hold.
+func (h *history) onSubject() {
+	tenant, subject := h.tenant(), h.subject()
+	sid := h.w.sid(h, tenant, subject)
+	hold := rapid.SampledFrom([]string{"hold-a", "hold-b"}).Draw(h.T, "hold")
+	var list []events.Event
+	for range rapid.IntRange(1, 2).Draw(h.T, "events of a subject") {
+		list = append(list, rapid.SampledFrom([]events.Event{
+			events.SubjectRegistered{Class: "c", Content: []byte("sealed")},
+			events.ConsentGranted{Category: "c", Content: []byte("sealed")},
+			events.SubjectHeld{Hold: hold}, events.SubjectReleased{Hold: hold},
+		}).Draw(h.T, "event of a subject"))
+	}
+	h.w.append(h, tenant, events.KindSubject, sid, list...)
+}
+
 func (h *history) op() {
-	switch n := rapid.IntRange(0, 30).Draw(h.T, "op"); {
+	switch n := rapid.IntRange(0, 33).Draw(h.T, "op"); {
 	case n < 8:
 		h.capture()
 	case n < 16:
@@ -199,6 +221,8 @@ func (h *history) op() {
 		h.episode()
 	case n < 30:
 		h.trace()
+	case n < 33:
+		h.onSubject()
 	default:
 		tenant, subject := h.tenant(), h.subject()
 		h.w.forgetSubject(h, tenant, subject)

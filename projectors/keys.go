@@ -19,9 +19,14 @@ const (
 	sortEpisode       = 'E'
 	sortFact          = 'F'
 	sortSubjectTraces = 'G'
+	sortHold          = 'H'
 	sortID            = 'I'
+	sortContent       = 'K'
+	sortLeftover      = 'L'
+	sortCompany       = 'M'
 	sortNow           = 'N'
 	sortEpisodeOrder  = 'O'
+	sortUnpurged      = 'P'
 	sortReview        = 'Q'
 	sortRevision      = 'R'
 	sortSlot          = 'S'
@@ -29,12 +34,13 @@ const (
 	sortUnopened      = 'U'
 	sortVector        = 'V'
 	sortIndex         = 'X'
+	sortErasure       = 'Y'
 )
 
 // isRecord reports whether rows of a sort are part of the digest.
 func isRecord(sort byte) bool {
 	switch sort {
-	case sortSubjectTomb, sortTomb, sortFact, sortRevision, sortEpisode, sortTrace:
+	case sortSubjectTomb, sortTomb, sortFact, sortRevision, sortEpisode, sortTrace, sortHold:
 		return true
 	}
 	return false
@@ -44,6 +50,8 @@ func isRecord(sort byte) bool {
 const (
 	kindEpisode byte = 'e'
 	kindFact    byte = 'f'
+	kindSubject byte = 's'
+	kindTrace   byte = 't'
 )
 
 const (

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +43,7 @@ type lane struct {
 	// mu guards what readers see.
 	mu      sync.Mutex
 	serving *generation
+	retired []*generation // may still be open for readers
 	highest uint64
 	state   viewState
 	caught  bool // the last message that was folded had none behind it
@@ -122,6 +124,9 @@ func (l *lane) swap(g *generation, state viewState) error {
 	l.mu.Lock()
 	old := l.serving
 	l.serving, l.caught = g, false
+	if old != nil {
+		l.retired = append(slices.DeleteFunc(l.retired, isClosed), old)
+	}
 	l.announce(state)
 	l.mu.Unlock()
 	if old == nil {
@@ -170,13 +175,17 @@ func (l *lane) wait(ctx context.Context, position uint64) error {
 }
 
 // acquire returns the serving generation with a reference for the caller.
-func (l *lane) acquire() (*generation, error) {
+func (l *lane) acquire() (lease, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || !l.serving.acquire() {
-		return nil, ErrClosed
+	if l.closed {
+		return lease{}, ErrClosed
 	}
-	return l.serving, nil
+	held, ok := l.serving.acquire()
+	if !ok {
+		return lease{}, ErrClosed
+	}
+	return held, nil
 }
 
 // ensure makes the engine ready, after checking that the view was built from this log by this projection. folding is held.

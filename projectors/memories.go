@@ -21,7 +21,6 @@ func memoriesSpec(cfg *Config, ix *pebbleindex.Index) *spec {
 		name:     Memories,
 		format:   "memories/3 model=" + cfg.Model,
 		families: []string{"annals.fact.", "annals.episode.", "annals.subject.", "annals.vector."},
-		except:   []string{"annals.subject.registered."},
 		prepare:  c.prepare,
 		folder: func(e *engine) (folder, error) {
 			m := &memories{e: e, contents: c, ix: ix, fresh: make(map[string]string), marks: make(map[string]bool)}
@@ -86,6 +85,10 @@ func (m *memories) fold(ctx context.Context, it *item) error {
 		}
 		return m.slots.foldTombs(ctx, it)
 	case events.KindSubject:
+		about, stays := subjectMatters(&it.rec)
+		if err := m.e.note(&it.rec, about, stays); err != nil {
+			return err
+		}
 		return m.slots.foldTombs(ctx, it)
 	case events.KindSource, events.KindProcedure, events.KindTrajectory, events.KindPolicy, events.KindTrace:
 	}
@@ -106,6 +109,10 @@ func (m *memories) episode(ctx context.Context, it *item) error {
 				return park(it.opened[i].cause)
 			}
 		}
+	}
+	about, stays := episodeMatters(&it.rec)
+	if err := m.e.note(&it.rec, about, stays); err != nil {
+		return err
 	}
 	for i, e := range it.rec.Events {
 		if e, ok := e.(events.EpisodeCaptured); ok {
@@ -459,6 +466,10 @@ func (m *memories) vectors(it *item) error {
 		case o.state == isOpen && len(o.vector) != v.Dim:
 			return park(causeBadVector)
 		}
+	}
+	about, stays := vectorMatters(it.rec.Events)
+	if err := m.e.note(&it.rec, about, stays); err != nil {
+		return err
 	}
 	for i, e := range it.rec.Events {
 		if v, ok := e.(events.VectorEmbedded); ok && live[i] {

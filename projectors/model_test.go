@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -77,6 +78,11 @@ func modelDump(m *fold.State) dump {
 	for k, tb := range m.Subjects {
 		d["tomb subject "+k.Tenant+" "+k.ID] = tombDump{Subject: k.ID, Erasure: tb.Erasure, Position: tb.Position, At: tb.RecordedAt}
 	}
+	for k, holds := range m.Holds {
+		for name, position := range holds {
+			d["hold "+k.Tenant+" "+k.ID+" "+name] = position
+		}
+	}
 	// A trace of which nothing is left but its name.
 	maps.DeleteFunc(d, func(_ string, v any) bool {
 		tr, ok := v.(TraceRow)
@@ -137,6 +143,18 @@ func viewDump(t fataler, s *Snapshot) dump {
 			return true, err
 		}))
 	}
+	for _, r := range []pebble.Reader{s.facts, s.memories} {
+		must(scan(r, []byte{sortHold}, nil, func(k, v []byte) (bool, error) {
+			tenant, rest, _ := cutPart(k[1:])
+			sid, rest, _ := cutPart(rest)
+			name, _, _ := cutPart(rest)
+			dec := decoder{b: v}
+			position := dec.uint()
+			dec.time()
+			d["hold "+tenant+" "+sid+" "+name] = position
+			return true, dec.err()
+		}))
+	}
 	return d
 }
 
@@ -162,6 +180,10 @@ func checkViews(t fataler, v *Views, m *fold.State) {
 	for k := range m.Subjects {
 		subjects[k] = true
 	}
+	for k := range m.Holds {
+		subjects[k] = true
+	}
+	checkErasures(t, s, m)
 	for k := range subjects {
 		checkSubject(t, s, m, k)
 	}
@@ -176,6 +198,47 @@ func checkViews(t fataler, v *Views, m *fold.State) {
 		if err != nil || row.Status != events.StatusDeleted || row.Content != nil {
 			t.Fatalf("tombstone of a fact is not shown: %v", err)
 		}
+	}
+}
+
+// checkErasures holds that each tombstone, and no other, is found by its erasure.
+func checkErasures(t fataler, s *Snapshot, m *fold.State) {
+	t.Helper()
+	type named struct{ tenant, erasure string }
+	want := map[named][]string{}
+	add := func(kind events.Kind, tombs map[fold.Key]fold.Tombstone) {
+		for k, tb := range tombs {
+			n := named{k.Tenant, tb.Erasure}
+			want[n] = append(want[n], string(kind)+" "+k.ID)
+		}
+	}
+	add(events.KindSubject, m.Subjects)
+	add(events.KindEpisode, m.EpisodeTombs)
+	add(events.KindFact, m.FactTombs)
+	for n, list := range want {
+		var got []string
+		for after, first := "", true; first || after != ""; first = false {
+			rows, next, err := s.TombstonesOf(n.tenant, n.erasure, after, 2)
+			if err != nil {
+				t.Fatalf("tombstones of an erasure: %v", err)
+			}
+			for _, r := range rows {
+				got = append(got, string(r.Kind)+" "+r.ID)
+			}
+			after = next
+		}
+		slices.Sort(list)
+		slices.Sort(got)
+		if diff := cmp.Diff(list, got); diff != "" {
+			t.Fatalf("tombstones of an erasure differ:\n%s", diff)
+		}
+	}
+	rows := 0
+	if err := scan(s.memories, []byte{sortErasure}, nil, func([]byte, []byte) (bool, error) { rows++; return true, nil }); err != nil {
+		t.Fatalf("scan: %v", err)
+	}
+	if all := len(m.Subjects) + len(m.EpisodeTombs) + len(m.FactTombs); rows != all {
+		t.Fatalf("%d rows lead to %d tombstones", rows, all)
 	}
 }
 
@@ -214,6 +277,9 @@ func checkSubject(t fataler, s *Snapshot, m *fold.State, k fold.Key) {
 	_, gone := m.Subjects[k]
 	if s.SubjectForgotten(k.Tenant, k.ID) != gone {
 		t.Fatalf("subject forgotten: want %v", gone)
+	}
+	if held := len(m.Holds[k]) > 0; s.Held(k.Tenant, k.ID) != held {
+		t.Fatalf("subject held: want %v", held)
 	}
 	var episodes []string
 	all := 0

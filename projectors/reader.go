@@ -4,227 +4,227 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/annals-memory/annals/events"
 )
 
-// The bounds of a chunk: what is decoded ahead and folded in one batch.
-const (
-	chunkMessages = 1_000
-	chunkBytes    = 4 << 20
-	// chunksAhead is the number of chunks that may wait to be folded, beside the one that is folded and the one that is made.
-	chunksAhead = 2
-)
+// quiet is how long a reader waits for a message that was said to be pending, before it asks the log whether it is still
+// there: what was erased meanwhile never comes.
+const quiet = 100 * time.Millisecond
 
-// item is one message that a projection wants, decoded.
-type item struct {
-	subject  string
-	position uint64
-	commit   string
-	// types are the types as they stand in the message; events are of their current ones.
-	types []string
-	rec   events.Recorded
-	// err is a *parkError if the message cannot be decoded or prepared.
-	err error
-	// opened is what prepare made of each event.
-	opened []opened
-}
-
-// mark is a message that was passed.
-type mark struct {
-	position uint64
-	commit   string
-}
-
-// chunk is a stretch of the log.
-type chunk struct {
-	items []item
-	last  mark
-	// messages counts those in the stretch, wanted or not.
-	messages int
-	pending  uint64
-}
-
-func newItem(m *events.Message) item {
-	it := item{subject: m.Subject, position: m.Position, commit: m.Header.ID, types: m.Header.Types}
-	rec, err := events.Decode(*m)
-	switch {
-	case errors.Is(err, events.ErrUnknownType):
-		it.err = park(causeUnknownType)
-	case err != nil:
-		it.err = park(causeCorrupt)
-	case !placed(&rec):
-		it.err = park(causeMisplaced)
-	case slices.ContainsFunc(rec.Events, func(e events.Event) bool { return !wellFormed(e) }):
-		it.err = park(causeBadToken)
+// read sends the log after a position to out, chunk by chunk, and returns with an error, with the context, or when nothing at
+// or below to is left (zero is never). Positions at the end of the log that hold nothing are passed too.
+func read(ctx context.Context, log events.Follower, s *spec, from, to uint64, out chan<- chunk) error {
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	r := &reader{
+		log: log, spec: s, to: to, out: out, stop: stop,
+		w: wants{spec: s, seen: make(map[string]bool)}, delivered: from, passed: from,
 	}
-	it.rec = rec
-	return it
-}
-
-// placed reports whether every event is on an aggregate of the kind it belongs to, and names it.
-func placed(r *events.Recorded) bool {
-	for _, e := range r.Events {
-		if kind, id := home(e); kind != r.Aggregate.Kind || (id != "" && id != r.Aggregate.ID) {
-			return false
+	r.start(ctx, following)
+	for m, err := range log.Follow(following, from) {
+		if !r.take(ctx, &m, err) {
+			break
 		}
 	}
-	return true
+	return r.finish(ctx)
 }
 
-// home is the kind of aggregate that an event belongs to, and its id if that is fixed.
-func home(e events.Event) (events.Kind, string) {
-	switch e.(type) {
-	case events.EpisodeCaptured, events.EpisodeForgotten:
-		return events.KindEpisode, ""
-	case events.FactProposed, events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactCorroborated,
-		events.FactRetracted, events.FactSourceLost, events.FactForgotten:
-		return events.KindFact, ""
-	case events.SubjectRegistered, events.SubjectForgotten, events.SubjectHeld, events.SubjectReleased,
-		events.ConsentGranted, events.ConsentWithdrawn, events.SubjectExported:
-		return events.KindSubject, ""
-	case events.ValueSuppressed:
-		return events.KindSuppression, events.SharedID
-	case events.ErasureRequested, events.ErasureAdvanced:
-		return events.KindErasure, ""
-	case events.VectorEmbedded:
-		return events.KindVector, events.SharedID
-	case events.TraceRecalled, events.TraceUsed, events.TraceJudged:
-		return events.KindTrace, events.SharedID
-	case events.PolicyActivated:
-		return events.KindPolicy, ""
-	}
-	return "", ""
-}
-
-// wants tells by the types in a header whether a message must be decoded. A type that is unknown here, or in another
-// version, but of a family that the projection folds, is wanted: it parks.
-type wants struct {
+// reader makes chunks of what a log delivers.
+type reader struct {
+	log  events.Follower
 	spec *spec
-	seen map[string]bool
+	to   uint64
+	out  chan<- chunk
+	stop context.CancelFunc
+	// resting is one timer at work or waiting.
+	resting sync.WaitGroup
+
+	mu    sync.Mutex
+	w     wants
+	c     chunk
+	bytes int
+	// delivered is the last position that came, passed the last one that came or is known to hold nothing.
+	delivered, passed uint64
+	// took counts messages; tookThen is what it was when the timer was set.
+	took, tookThen uint64
+	timer          *time.Timer
+	armed          bool
+	done           bool
+	err            error
 }
 
-// knownTypes bounds what wants remembers.
-const knownTypes = 1_000
+func (r *reader) start(ctx, following context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resting.Add(1)
+	r.armed = true
+	r.timer = time.AfterFunc(quiet, func() {
+		defer r.resting.Done()
+		r.rest(ctx, following)
+	})
+}
 
-func (w *wants) message(h *events.Header) bool {
-	if len(h.Types) == 0 {
+// arm sets the timer unless it is set. mu is held.
+func (r *reader) arm() {
+	if r.armed || r.done {
+		return
+	}
+	r.armed, r.tookThen = true, r.took
+	r.resting.Add(1)
+	r.timer.Reset(quiet)
+}
+
+// take adds a message to the chunk at hand, and tells whether more are wanted.
+func (r *reader) take(ctx context.Context, m *events.Message, err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.done:
+		return false
+	case err != nil:
+		r.fail(fmt.Errorf("follow log: %w", err))
+		return false
+	case m.Position <= r.delivered:
+		r.fail(fmt.Errorf("follow log: %w", ErrLogWentBack))
+		return false
+	case r.to > 0 && m.Position > r.to:
+		return false
+	}
+	r.took++
+	r.delivered = m.Position
+	if m.Position <= r.passed { // it was on its way when it was erased
 		return true
 	}
-	for _, t := range h.Types {
-		yes, ok := w.seen[t]
-		if !ok {
-			yes = w.spec.wantsType(t)
-			if len(w.seen) < knownTypes {
-				w.seen[t] = yes
-			}
-		}
-		if yes {
-			return true
-		}
+	r.passed = m.Position
+	r.c.last = mark{position: m.Position, commit: m.Header.ID}
+	r.c.messages++
+	r.c.pending = m.Pending
+	r.bytes += len(m.Data)
+	if r.w.message(&m.Header) {
+		r.c.items = append(r.c.items, newItem(m))
 	}
-	return false
-}
-
-// spec is one projection.
-type spec struct {
-	name string
-	// format names what the rows mean; a view of another format is built anew.
-	format string
-	// families are the beginnings of the types that are folded, except are beginnings among them that are not.
-	families, except []string
-	// folder begins a fold over a generation.
-	folder func(e *engine) (folder, error)
-	// prepare does what can be done before folding; it may run beside a fold. An error is fatal.
-	prepare func(ctx context.Context, items []item) error
-}
-
-func (s *spec) wantsType(typ string) bool {
-	for _, e := range s.except {
-		if strings.HasPrefix(typ, e) {
+	r.arm()
+	if m.Pending == 0 || r.c.messages >= chunkMessages || r.bytes >= chunkBytes || m.Position == r.to {
+		if err := r.send(ctx); err != nil {
+			r.fail(err)
 			return false
 		}
 	}
-	for _, f := range s.families {
-		if strings.HasPrefix(typ, f) {
-			return true
-		}
-	}
-	return false
+	return r.to == 0 || m.Position < r.to
 }
 
-// read sends the log after a position to out, chunk by chunk, and returns with an error, with the context, or after the
-// last message at or below to (zero is never).
-func read(ctx context.Context, log events.Follower, s *spec, from, to uint64, out chan<- chunk) error {
-	w := wants{spec: s, seen: make(map[string]bool)}
-	var c chunk
-	bytes, last := 0, from
-	send := func() error {
-		if s.prepare != nil && len(c.items) > 0 {
-			if err := s.prepare(ctx, c.items); err != nil {
-				return err
-			}
-		}
-		select {
-		case out <- c:
-		case <-ctx.Done():
-			return fmt.Errorf("follow log: %w", ctx.Err())
-		}
-		c, bytes = chunk{}, 0
-		return nil
-	}
-	for m, err := range log.Follow(ctx, from) {
-		if err != nil {
-			return fmt.Errorf("follow log: %w", err)
-		}
-		if m.Position <= last {
-			return fmt.Errorf("follow log: %w", ErrLogWentBack)
-		}
-		last = m.Position
-		if to > 0 && m.Position > to {
-			break
-		}
-		c.last = mark{position: m.Position, commit: m.Header.ID}
-		c.messages++
-		c.pending = m.Pending
-		bytes += len(m.Data)
-		if w.message(&m.Header) {
-			c.items = append(c.items, newItem(&m))
-		}
-		if m.Pending == 0 || c.messages >= chunkMessages || bytes >= chunkBytes || m.Position == to {
-			if err := send(); err != nil {
-				return err
-			}
-		}
-		if to > 0 && m.Position >= to {
-			break
+// fail ends the reading. mu is held.
+func (r *reader) fail(err error) {
+	r.err, r.done = err, true
+	r.stop()
+}
+
+// send hands the chunk at hand over. mu is held.
+func (r *reader) send(ctx context.Context) error {
+	if r.spec.prepare != nil && len(r.c.items) > 0 {
+		if err := r.spec.prepare(ctx, r.c.items); err != nil {
+			return err
 		}
 	}
-	if c.messages > 0 {
-		return send()
+	select {
+	case r.out <- r.c:
+	case <-ctx.Done():
+		return fmt.Errorf("follow log: %w", ctx.Err())
 	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("follow log: %w", err)
-	}
+	r.c, r.bytes = chunk{}, 0
 	return nil
 }
 
-// micros is the number of unix microseconds.
-func micros(t time.Time) int64 { return t.UnixMicro() }
-
-// lastAtOrBelow returns the highest position at or below top, and above floor, that holds a message; zero if none does.
-func lastAtOrBelow(ctx context.Context, log events.Follower, top, floor uint64) (uint64, error) {
-	for p := top; p > floor; p-- {
-		_, err := log.MessageAt(ctx, p)
-		if err == nil {
-			return p, nil
-		}
-		if !errors.Is(err, events.ErrNoCommits) {
-			return 0, fmt.Errorf("read message: %w", err)
+// rest is called when the timer has run. If nothing came meanwhile, what there is goes out, and the positions up to the end of
+// the log are passed if they hold nothing.
+func (r *reader) rest(ctx, following context.Context) {
+	r.mu.Lock()
+	r.armed = false
+	if r.done || r.took != r.tookThen {
+		r.arm()
+		r.mu.Unlock()
+		return
+	}
+	took, passed := r.took, r.passed
+	r.mu.Unlock()
+	end, empty, err := emptyUpTo(following, r.log, passed, r.to)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done || r.took != took {
+		r.arm()
+		return
+	}
+	if err != nil || !empty { // it is asked again: a log that cannot be reached says so where it is followed
+		r.arm()
+	}
+	if end > r.passed {
+		r.passed, r.c.last = end, mark{position: end}
+	}
+	if empty {
+		r.c.pending = 0
+	}
+	if r.c.last.position > 0 {
+		if err := r.send(ctx); err != nil {
+			r.fail(err)
+			return
 		}
 	}
-	return 0, nil
+	if r.to > 0 && r.passed >= r.to {
+		r.done = true
+		r.stop()
+	}
+}
+
+// finish sends what is left and waits for the timer.
+func (r *reader) finish(ctx context.Context) error {
+	r.stop()
+	r.mu.Lock()
+	r.done = true
+	if r.err == nil && r.c.messages > 0 {
+		r.err = r.send(ctx)
+	}
+	if r.err == nil && (r.to == 0 || r.passed < r.to) && ctx.Err() != nil {
+		r.err = fmt.Errorf("follow log: %w", ctx.Err())
+	}
+	err := r.err
+	r.mu.Unlock()
+	if r.timer.Stop() {
+		r.resting.Done()
+	}
+	r.resting.Wait()
+	return err
+}
+
+// emptyUpTo returns the end of the log, or to (zero is none) if that comes first, and whether no position above passed up to
+// there holds a message. It asks for one position after another, the last one first, which in a log that goes on
+// after what was erased is the only one.
+func emptyUpTo(ctx context.Context, log events.Follower, passed, to uint64) (end uint64, empty bool, err error) {
+	state, err := log.State(ctx)
+	if err != nil {
+		return 0, false, fmt.Errorf("ask log: %w", err)
+	}
+	end = state.Last
+	if to > 0 {
+		if state.Last > to {
+			// What follows is delivered in any case, and ends the reading.
+			if _, err := log.MessageAt(ctx, state.Last); err == nil {
+				return 0, false, nil
+			}
+		}
+		end = min(end, to)
+	}
+	end = max(end, passed)
+	for p := end; p > passed; p-- {
+		_, err := log.MessageAt(ctx, p)
+		if err == nil {
+			return 0, false, nil
+		}
+		if !errors.Is(err, events.ErrNoCommits) {
+			return 0, false, fmt.Errorf("read message: %w", err)
+		}
+	}
+	return end, true, nil
 }

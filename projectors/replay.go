@@ -44,12 +44,8 @@ func (l *lane) builder(g *generation, identity string, progress func(Progress)) 
 // catchUp folds all messages up to a position and stands at it then.
 func (b *builder) catchUp(ctx context.Context, to mark) error {
 	b.target = to.position
-	last, err := lastAtOrBelow(ctx, b.l.cfg.Log, to.position, b.e.state.position)
-	if err != nil {
-		return err
-	}
-	if last > 0 {
-		if err := b.follow(ctx, last); err != nil {
+	if to.position > b.e.state.position {
+		if err := b.follow(ctx, to.position); err != nil {
 			return err
 		}
 	}
@@ -183,12 +179,12 @@ func (l *lane) verify(ctx context.Context, progress func(Progress)) (res VerifyR
 	if _, err := l.start(ctx); err != nil {
 		return VerifyResult{}, err
 	}
-	g, err := l.acquire()
+	held, err := l.acquire()
 	if err != nil {
 		return VerifyResult{}, err
 	}
-	defer func() { err = errors.Join(err, g.release()) }()
-	snap := g.db.NewSnapshot()
+	defer func() { err = errors.Join(err, held.release()) }()
+	snap := held.db.NewSnapshot()
 	defer closeInto(snap, &err)
 	state, err := readState(snap)
 	if err != nil {

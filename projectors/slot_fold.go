@@ -14,7 +14,8 @@ type slotFold struct {
 	e     *engine
 	cache *slotCache
 	user  slotUser
-	// readRows asks for revisions, the current facts of a slot, and the review queue.
+	// readRows asks for revisions, the current facts of a slot, the review queue, and the places of the facts' contents in
+	// the log; without it there are rows that lead from an erasure to its tombstones.
 	readRows bool
 }
 
@@ -44,17 +45,25 @@ func (f *slotFold) fold(ctx context.Context, it *item) error {
 		return err
 	}
 	sid, err := subjectOf(s, r)
-	if err != nil || sid == "" {
+	if err != nil {
 		return err
 	}
-	if dead, err := f.e.tombs.subject(r.Aggregate.Tenant, sid); dead || err != nil {
+	if sid == "" {
+		return f.noteOrphans(r)
+	}
+	if dead, err := f.e.tombs.subject(r.Aggregate.Tenant, sid); err != nil {
 		return err
+	} else if dead {
+		return f.note(r, sid)
 	}
 	dead, err := f.forgotten(sid, r)
 	if err != nil {
 		return err
 	}
 	if err := f.user.check(ctx, it, s, dead); err != nil {
+		return err
+	}
+	if err := f.note(r, sid); err != nil {
 		return err
 	}
 	for _, t := range dead {

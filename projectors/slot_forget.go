@@ -6,6 +6,28 @@ import (
 	"github.com/annals-memory/annals/events"
 )
 
+// bury writes a tombstone, and makes leftovers of what the log holds of the record. The batch before must be applied. The
+// content of a subject as a whole is for its caller, who clears in many batches.
+func (f *slotFold) bury(tenant, sid string, kind byte, id, erasure string, r *events.Recorded) error {
+	k := subjectTombKey(tenant, sid)
+	if kind != kindSubject {
+		k = tombKey(tenant, sid, kind, id)
+	}
+	buried, err := f.e.bury(tenant, k, erasure, r)
+	if err != nil {
+		return err
+	}
+	if buried && !f.readRows {
+		if err := f.e.set(erasureKey(tenant, erasure, kind, sid, id), nil); err != nil {
+			return err
+		}
+	}
+	if kind == kindSubject {
+		return nil
+	}
+	return f.e.leaveRecord(tenant, sid, kind, id, erasure)
+}
+
 // dropFact buries a fact and removes all its rows. The fact need not exist.
 func (f *slotFold) dropFact(s *slotState, sid, id, erasure string, r *events.Recorded) error {
 	t := s.key.tenant
@@ -13,7 +35,7 @@ func (f *slotFold) dropFact(s *slotState, sid, id, erasure string, r *events.Rec
 	if err := f.e.commit(); err != nil {
 		return err
 	}
-	if err := f.e.bury(tombKey(t, sid, kindFact, id), encodeTomb(erasure, r)); err != nil {
+	if err := f.bury(t, sid, kindFact, id, erasure, r); err != nil {
 		return err
 	}
 	place := factPlace{sid: sid, dead: true}
@@ -78,7 +100,7 @@ func (f *slotFold) forgetEpisode(ctx context.Context, r *events.Recorded, ev eve
 	if err := f.e.commit(); err != nil {
 		return err
 	}
-	if err := f.e.bury(tombKey(t, sid, kindEpisode, id), encodeTomb(ev.Erasure, r)); err != nil {
+	if err := f.bury(t, sid, kindEpisode, id, ev.Erasure, r); err != nil {
 		return err
 	}
 	if err := f.user.episodeGone(t, sid, id); err != nil {
@@ -94,7 +116,7 @@ func (f *slotFold) forgetSubject(ctx context.Context, r *events.Recorded, ev eve
 	if err := f.e.commit(); err != nil {
 		return err
 	}
-	if err := f.e.bury(subjectTombKey(t, sid), encodeTomb(ev.Erasure, r)); err != nil {
+	if err := f.bury(t, sid, kindSubject, sid, ev.Erasure, r); err != nil {
 		return err
 	}
 	f.cache.forget(t, sid)
@@ -105,6 +127,9 @@ func (f *slotFold) forgetSubject(ctx context.Context, r *events.Recorded, ev eve
 		return err
 	}
 	if err := f.clearTombs(t, sid); err != nil {
+		return err
+	}
+	if err := f.e.leaveSubject(t, sid, ev.Erasure); err != nil {
 		return err
 	}
 	return f.maskUnder(ctx, t, newKey(sortFromSubject).part(t).part(sid), r.Position)
@@ -162,16 +187,18 @@ func (f *slotFold) unlink(tenant, slot string, o order, fact *events.SlotFact) e
 // clearTombs removes the tombstones of a subject's records: that of the subject stands for them.
 func (f *slotFold) clearTombs(tenant, sid string) error {
 	prefix := newKey(sortTomb).part(tenant).part(sid)
-	return f.e.clear(prefix, func(k, _ []byte) error {
-		rest := k[len(prefix):]
-		if len(rest) == 0 {
-			return errRow(sortTomb)
+	return f.e.clear(prefix, func(k, value []byte) error {
+		t, err := decodeTomb(k, value)
+		if err != nil {
+			return err
 		}
-		id, _, ok := cutPart(rest[1:])
-		if !ok {
-			return errRow(sortTomb)
+		kind := k[len(prefix)]
+		if !f.readRows {
+			if err := f.e.unset(erasureKey(tenant, t.Erasure, kind, sid, t.ID)); err != nil {
+				return err
+			}
 		}
-		return f.e.unset(idKey(tenant, rest[0], id))
+		return f.e.unset(idKey(tenant, kind, t.ID))
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -20,8 +21,11 @@ const defaultLimit = 100
 type Snapshot struct {
 	facts, memories, traces *pebble.Snapshot
 	index                   *pebbleindex.Index
-	held                    []*generation
+	held                    []lease
 	position                uint64
+	// holds are counted in the views that know them.
+	holds   uint64
+	heldSet func() map[subjectID]bool
 }
 
 // Snapshot returns the views as they stand. It must be closed.
@@ -52,8 +56,39 @@ func (v *Views) Snapshot(ctx context.Context) (*Snapshot, error) {
 		if i == 0 || state.position < s.position {
 			s.position = state.position
 		}
+		s.holds = max(s.holds, state.holds)
 	}
+	s.heldSet = sync.OnceValue(s.loadHolds)
 	return s, nil
+}
+
+// TombstonesOf returns one page of the tombstones of one erasure, in a fixed order, and the cursor of the next page, empty if
+// there is none. A record that was forgotten before the erasure named it is not among them, nor are the records of a subject
+// whose own tombstone stands for them.
+func (s *Snapshot) TombstonesOf(tenant, erasure, after string, limit int) (rows []Tombstone, next string, err error) {
+	limit = pageLimit(limit)
+	prefix := erasurePrefix(tenant, erasure)
+	from, err := cursorUnder(after, prefix)
+	if err != nil {
+		return nil, "", err
+	}
+	err = scan(s.memories, prefix, from, func(k, _ []byte) (bool, error) {
+		if len(rows) == limit {
+			next = cursor(k)
+			return false, nil
+		}
+		tk, err := tombOfErasure(tenant, k[len(prefix):])
+		if err != nil {
+			return false, err
+		}
+		t, err := s.tomb(tk)
+		if errors.Is(err, events.ErrNotFound) {
+			err = errRow(sortErasure)
+		}
+		rows = append(rows, t)
+		return true, err
+	})
+	return rows, next, err
 }
 
 // Close releases the snapshot.

@@ -34,7 +34,9 @@ func (l storeLogger) Fatalf(string, ...any) {
 }
 
 // openStore opens a Pebble store without a write-ahead log: the log of events is that.
-func openStore(fs vfs.FS, dir string, cache *pebble.Cache, log *slog.Logger, create bool, failed func()) (*pebble.DB, error) {
+func openStore(
+	fs vfs.FS, dir string, cache *pebble.Cache, log *slog.Logger, create bool, failed func(), work *storeWork,
+) (*pebble.DB, error) {
 	opts := &pebble.Options{
 		FS:                 fs,
 		Cache:              cache,
@@ -60,6 +62,11 @@ func openStore(fs vfs.FS, dir string, cache *pebble.Cache, log *slog.Logger, cre
 			log.Error("view is damaged on disk; replay it")
 			failed()
 		},
+		CompactionBegin: func(info pebble.CompactionInfo) { work.begin(info.JobID) },
+		CompactionEnd:   func(info pebble.CompactionInfo) { work.end(info.JobID) },
+		FlushBegin:      func(info pebble.FlushInfo) { work.begin(info.JobID) },
+		FlushEnd:        func(info pebble.FlushInfo) { work.end(info.JobID) },
+		TableDeleted:    func(pebble.TableDeleteInfo) { work.deleted() },
 	}
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)

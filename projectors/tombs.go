@@ -100,6 +100,34 @@ func tombKey(tenant, sid string, kind byte, id string) key {
 	return newKey(sortTomb).part(tenant).part(sid).byte(kind).part(id)
 }
 
+// erasurePrefix is before the rows that lead from an erasure to its tombstones.
+func erasurePrefix(tenant, erasure string) key {
+	return newKey(sortErasure).part(tenant).part(clip(erasure))
+}
+
+func erasureKey(tenant, erasure string, kind byte, sid, id string) key {
+	return erasurePrefix(tenant, erasure).byte(kind).part(sid).part(id)
+}
+
+// tombOfErasure is the key of the tombstone that the rest of such a row's key leads to.
+func tombOfErasure(tenant string, rest []byte) (key, error) {
+	if len(rest) == 0 {
+		return nil, errRow(sortErasure)
+	}
+	sid, after, ok := cutPart(rest[1:])
+	if !ok {
+		return nil, errRow(sortErasure)
+	}
+	id, _, ok := cutPart(after)
+	if !ok {
+		return nil, errRow(sortErasure)
+	}
+	if rest[0] == kindSubject {
+		return subjectTombKey(tenant, sid), nil
+	}
+	return tombKey(tenant, sid, rest[0], id), nil
+}
+
 func encodeTomb(erasure string, r *events.Recorded) []byte {
 	var e encoder
 	e.string(erasure)

@@ -13,9 +13,11 @@ import (
 func tracesSpec() *spec {
 	return &spec{
 		name:     Traces,
-		format:   "traces/2",
+		format:   "traces/3",
 		families: []string{"annals.trace.", "annals.subject."},
-		except:   []string{"annals.subject.registered."},
+		except: []string{
+			"annals.subject.registered.", "annals.subject.consent_", "annals.subject.held.", "annals.subject.released.",
+		},
 		folder: func(e *engine) (folder, error) {
 			return &traces{e: e, open: make(map[string]*traceState)}, nil
 		},
@@ -65,6 +67,10 @@ func (f *traces) applied() {}
 func (f *traces) fold(_ context.Context, it *item) error {
 	if it.rec.Aggregate.Kind == events.KindTrace {
 		if err := f.check(it); err != nil {
+			return err
+		}
+		about, stays := traceMatters(it.rec.Events)
+		if err := f.e.note(&it.rec, about, stays); err != nil {
 			return err
 		}
 	}
@@ -170,7 +176,10 @@ func (f *traces) forget(r *events.Recorded, e events.SubjectForgotten) error {
 	if err := f.e.commit(); err != nil {
 		return err
 	}
-	if err := f.e.bury(subjectTombKey(t, sid), encodeTomb(e.Erasure, r)); err != nil {
+	if _, err := f.e.bury(t, subjectTombKey(t, sid), e.Erasure, r); err != nil {
+		return err
+	}
+	if err := f.e.leaveSubject(t, sid, e.Erasure); err != nil {
 		return err
 	}
 	prefix := newKey(sortSubjectTraces).part(t).part(sid)

@@ -20,6 +20,8 @@ type viewState struct {
 	records  uint64
 	parked   uint64
 	unopened uint64
+	// holds is the number of legal holds.
+	holds uint64
 }
 
 func stateKey() []byte { return newKey(sortState).part("state") }
@@ -34,6 +36,7 @@ func (s *viewState) encode() []byte {
 	e.uint(s.records)
 	e.uint(s.parked)
 	e.uint(s.unopened)
+	e.uint(s.holds)
 	return e.b
 }
 
@@ -52,6 +55,9 @@ func readState(r pebble.Reader) (s viewState, err error) {
 	sum, ok := digestFrom(d.take())
 	s.digest = sum
 	s.records, s.parked, s.unopened = d.uint(), d.uint(), d.uint()
+	if len(d.b) > 0 { // a view of an older format has none
+		s.holds = d.uint()
+	}
 	if err := d.err(); err != nil || !ok {
 		return viewState{}, fmt.Errorf("read state: %w", ErrCorrupt)
 	}

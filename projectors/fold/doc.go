@@ -10,6 +10,7 @@
 //   - An episode or a fact with a tombstone has no other row and never gets one again.
 //   - A fact is masked while each of its sources is forgotten, itself or by its subject. A source without a subject never
 //     existed and does not count; a fact that never had one that existed is not masked.
+//   - A legal hold outlives the tombstone of its subject.
 //
 // Whether the tombstone comes before or after what it ends makes no difference to the outcome.
 package fold

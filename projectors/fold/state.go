@@ -20,6 +20,9 @@ type State struct {
 	// Subjects, EpisodeTombs and FactTombs are the tombstones. The key of the first is a subject's id.
 	Subjects, EpisodeTombs, FactTombs map[Key]Tombstone
 
+	// Holds are the legal holds by subject and by name, with the position since which each is on.
+	Holds map[Key]map[string]uint64
+
 	slots map[Key]*slot
 }
 
@@ -77,7 +80,7 @@ func New() *State {
 	return &State{
 		Episodes: map[Key]*Episode{}, Facts: map[Key]*Fact{}, Traces: map[Key]*Trace{},
 		Subjects: map[Key]Tombstone{}, EpisodeTombs: map[Key]Tombstone{}, FactTombs: map[Key]Tombstone{},
-		slots: map[Key]*slot{},
+		Holds: map[Key]map[string]uint64{}, slots: map[Key]*slot{},
 	}
 }
 
@@ -132,6 +135,10 @@ func (s *State) apply(e events.Event, r *events.Recorded) {
 		s.EpisodeTombs[Key{t, id}] = tombstone(e.Subject, e.Erasure, r)
 	case events.SubjectForgotten:
 		s.forgetSubject(t, id, e.Erasure, r)
+	case events.SubjectHeld:
+		s.hold(Key{t, id}, e.Hold, r.Position)
+	case events.SubjectReleased:
+		s.lift(Key{t, id}, e.Hold)
 	case events.TraceRecalled:
 		if k := (Key{t, e.Trace}); s.Traces[k] == nil && (e.Subject == "" || !s.subjectGone(t, e.Subject)) {
 			s.Traces[k] = &Trace{
@@ -155,7 +162,7 @@ func (s *State) apply(e events.Event, r *events.Recorded) {
 		}
 	case events.FactProposed, events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactCorroborated,
 		events.FactRetracted, events.FactSourceLost, events.FactForgotten, events.SubjectRegistered,
-		events.SubjectHeld, events.SubjectReleased, events.ConsentGranted, events.ConsentWithdrawn,
+		events.ConsentGranted, events.ConsentWithdrawn,
 		events.SubjectExported, events.ValueSuppressed,
 		events.ErasureRequested, events.ErasureAdvanced, events.VectorEmbedded, events.PolicyActivated:
 	}
@@ -163,6 +170,22 @@ func (s *State) apply(e events.Event, r *events.Recorded) {
 
 func tombstone(sid, erasure string, r *events.Recorded) Tombstone {
 	return Tombstone{Subject: sid, Erasure: erasure, Position: r.Position, RecordedAt: r.RecordedAt}
+}
+
+func (s *State) hold(subject Key, name string, position uint64) {
+	if s.Holds[subject] == nil {
+		s.Holds[subject] = map[string]uint64{}
+	}
+	if s.Holds[subject][name] == 0 {
+		s.Holds[subject][name] = position
+	}
+}
+
+func (s *State) lift(subject Key, name string) {
+	delete(s.Holds[subject], name)
+	if len(s.Holds[subject]) == 0 {
+		delete(s.Holds, subject)
+	}
 }
 
 func (s *State) forgetSubject(tenant, sid, erasure string, r *events.Recorded) {

@@ -1,0 +1,314 @@
+package projectors
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// A tombstone leaves a mark for its tenant, so that a purge knows which ranges of the store hold something to be dropped.
+
+func unpurgedKey(tenant string) key { return newKey(sortUnpurged).part(tenant) }
+
+// unpurged marks a tenant. The value tells one tombstone from the next.
+func (e *engine) unpurged(tenant string, position uint64) error {
+	return e.set(unpurgedKey(tenant), newKey(0)[:0].position(position))
+}
+
+// Purge makes what tombstones deleted up to now leave the disk, in every view, and returns when no file that held it is there
+// any more. It does nothing where nothing was forgotten since the last purge. Readers go on, but those that began before
+// keep what they see: it waits for them, and if they do not end in time it fails with an [*OpenReadersError] that says how
+// many there are; it can be repeated. During a replay or a verification it is [ErrBusy], and so is either of them meanwhile.
+//
+// What is written over is not erased from the medium: that is for the file system and the disk to do.
+func (v *Views) Purge(ctx context.Context) error {
+	var errs []error
+	for _, l := range v.lanes {
+		if err := l.purge(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("purge %s: %w", l.spec.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (l *lane) purge(ctx context.Context) (err error) {
+	if !l.busy.TryLock() {
+		return ErrBusy
+	}
+	defer l.busy.Unlock()
+	if err := l.outlive(ctx); err != nil {
+		return err
+	}
+	held, err := l.acquire()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.release()) }()
+	marks, epoch, err := l.marks(held)
+	if err != nil || len(marks) == 0 {
+		return err
+	}
+	if err := l.waitForReaders(ctx, held, epoch); err != nil {
+		return err
+	}
+	if err := held.work.drain(ctx); err != nil {
+		return fmt.Errorf("wait for the store: %w", err)
+	}
+	old, err := l.rewrite(ctx, held, marks)
+	if err != nil {
+		return err
+	}
+	if err := l.waitForFiles(ctx, held, old); err != nil {
+		return err
+	}
+	return l.unmark(held, marks)
+}
+
+// outlive waits for the generations that were replaced to be removed.
+func (l *lane) outlive(ctx context.Context) error {
+	l.mu.Lock()
+	l.retired = slices.DeleteFunc(l.retired, isClosed)
+	old := slices.Clone(l.retired)
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.PurgeWait)
+	defer cancel()
+	for i, g := range old {
+		select {
+		case <-g.closed:
+			if g.err != nil {
+				return fmt.Errorf("remove old generation: %w", g.err)
+			}
+		case <-ctx.Done():
+			open := 0
+			for _, g := range old[i:] {
+				n, _ := g.readersBefore(g.nextEpoch())
+				open += n
+			}
+			return &OpenReadersError{Projection: l.spec.name, Open: open}
+		}
+	}
+	return nil
+}
+
+func isClosed(g *generation) bool {
+	select {
+	case <-g.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// marks returns the marks, and the epoch after that of all readers who may see what was deleted. No commit is half folded
+// then.
+func (l *lane) marks(held lease) (marks map[string][]byte, epoch uint64, err error) {
+	l.folding.Lock()
+	defer l.folding.Unlock()
+	marks = make(map[string][]byte)
+	err = scan(held.db, []byte{sortUnpurged}, nil, func(k, value []byte) (bool, error) {
+		tenant, _, ok := cutPart(k[1:])
+		if !ok {
+			return false, errRow(sortUnpurged)
+		}
+		marks[tenant] = bytes.Clone(value)
+		return true, nil
+	})
+	return marks, held.nextEpoch(), err
+}
+
+// waitForReaders waits for the readers of earlier epochs, of which the caller is one.
+func (l *lane) waitForReaders(ctx context.Context, held lease, epoch uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.PurgeWait)
+	defer cancel()
+	for {
+		n, left := held.readersBefore(epoch)
+		if n--; n <= 0 {
+			return nil
+		}
+		select {
+		case <-left:
+		case <-ctx.Done():
+			return &OpenReadersError{Projection: l.spec.name, Open: n}
+		}
+	}
+}
+
+// keyRange is the keys from lo on and below hi.
+type keyRange struct{ lo, hi []byte }
+
+// rangesOf are all ranges of a store that may hold something of a tenant.
+func rangesOf(tenant string) []keyRange {
+	var list []keyRange
+	add := func(prefix []byte) { list = append(list, keyRange{lo: prefix, hi: after(prefix)}) }
+	for sort := byte('!'); sort <= '~'; sort++ {
+		if sort != sortIndex {
+			add(newKey(sort).part(tenant))
+			continue
+		}
+		for c := byte('a'); c <= 'z'; c++ {
+			add(newKey(sort).byte(c).part(tenant))
+		}
+	}
+	return list
+}
+
+// rewrite has the store write anew every table that may hold something of the tenants, and returns the numbers of the files
+// that they were in.
+//
+// A compaction alone is not enough. It leaves a table at the bottom as it is unless something above overlaps it, and what a
+// compaction kept there for a reader stays in it for good. So each table gets a fresh entry in the range to be compacted,
+// which says what is so already: a row as it stands, or that there is none.
+func (l *lane) rewrite(ctx context.Context, held lease, marks map[string][]byte) (old []uint64, err error) {
+	ranges, old, all, err := l.touch(held, marks)
+	if err != nil {
+		return nil, err
+	}
+	if all {
+		ranges = []keyRange{{lo: []byte{0}, hi: []byte{0xff}}}
+	}
+	for _, r := range ranges {
+		if err := held.db.Compact(ctx, r.lo, r.hi, false); err != nil {
+			return nil, fmt.Errorf("compact view: %w", err)
+		}
+	}
+	levels, err := held.db.SSTables()
+	if err != nil {
+		return nil, fmt.Errorf("list tables: %w", err)
+	}
+	for _, level := range levels {
+		for i := range level {
+			if slices.Contains(old, uint64(level[i].BackingSSTNum)) {
+				return nil, ErrUnpurged
+			}
+		}
+	}
+	return old, nil
+}
+
+// touch writes the fresh entries, with the fold held. It returns the ranges that have tables, and whether the store may as well
+// be compacted as a whole.
+func (l *lane) touch(held lease, marks map[string][]byte) (ranges []keyRange, old []uint64, all bool, err error) {
+	l.folding.Lock()
+	defer l.folding.Unlock()
+	levels, err := held.db.SSTables()
+	if err != nil {
+		return nil, nil, false, fmt.Errorf("list tables: %w", err)
+	}
+	tables := slices.Concat(levels...)
+	b := held.db.NewBatch()
+	defer closeInto(b, &err)
+	touched := make([]bool, len(tables))
+	var size, total uint64
+	for tenant := range marks {
+		for _, r := range rangesOf(tenant) {
+			used := false
+			for i := range tables {
+				t := &tables[i]
+				if bytes.Compare(t.Largest.UserKey, r.lo) < 0 || bytes.Compare(t.Smallest.UserKey, r.hi) >= 0 {
+					continue
+				}
+				used = true
+				if touched[i] {
+					continue
+				}
+				touched[i] = true
+				size += t.Size
+				old = append(old, uint64(t.BackingSSTNum))
+				k := r.lo
+				if bytes.Compare(k, t.Smallest.UserKey) < 0 {
+					k = t.Smallest.UserKey
+				}
+				if err := repeatRow(held.db, b, k); err != nil {
+					return nil, nil, false, err
+				}
+			}
+			if used {
+				ranges = append(ranges, r)
+			}
+		}
+	}
+	for i := range tables {
+		total += tables[i].Size
+	}
+	if err := held.db.Apply(b, pebble.NoSync); err != nil {
+		return nil, nil, false, fmt.Errorf("apply batch: %w", err)
+	}
+	return ranges, old, 2*size > total, nil
+}
+
+// repeatRow writes what is stored under a key again.
+func repeatRow(r pebble.Reader, b *pebble.Batch, k []byte) error {
+	found, err := get(r, k, func(value []byte) error { return b.Set(k, value, nil) })
+	if err != nil || found {
+		return err
+	}
+	if err := b.Delete(k, nil); err != nil {
+		return fmt.Errorf("delete row: %w", err)
+	}
+	return nil
+}
+
+// waitForFiles waits until the files are gone. Iterators keep them, even those of readers who began later.
+func (l *lane) waitForFiles(ctx context.Context, held lease, old []uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.PurgeWait)
+	defer cancel()
+	for {
+		moved := held.work.next()
+		names, err := held.fs.List(held.dir)
+		if err != nil {
+			return fmt.Errorf("list files: %w", err)
+		}
+		if !slices.ContainsFunc(names, func(name string) bool { return isTable(name, old) }) {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			n, _ := held.readersBefore(held.nextEpoch())
+			if n--; n > 0 {
+				return &OpenReadersError{Projection: l.spec.name, Open: n}
+			}
+			return ErrUnpurged
+		}
+	}
+}
+
+// isTable reports whether a file is one of the tables.
+func isTable(name string, numbers []uint64) bool {
+	digits, ok := strings.CutSuffix(name, ".sst")
+	if !ok {
+		return false
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return err == nil && slices.Contains(numbers, n)
+}
+
+// unmark removes the marks to which no tombstone was added since.
+func (l *lane) unmark(held lease, marks map[string][]byte) (err error) {
+	l.folding.Lock()
+	defer l.folding.Unlock()
+	b := held.db.NewBatch()
+	defer closeInto(b, &err)
+	for tenant, mark := range marks {
+		k := unpurgedKey(tenant)
+		_, err := get(held.db, k, func(value []byte) error {
+			if !bytes.Equal(value, mark) {
+				return nil
+			}
+			return b.Delete(k, nil)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := held.db.Apply(b, pebble.NoSync); err != nil {
+		return fmt.Errorf("apply batch: %w", err)
+	}
+	return nil
+}
