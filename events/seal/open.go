@@ -189,7 +189,7 @@ func (o *opener) open(it *Item, p *parent, row *foundRow) ([]byte, error) {
 		return nil, err
 	}
 	o.aad = it.Scope.appendValueAAD(o.aad[:0], it.Label)
-	return b.open(nil, it.Sealed, o.aad)
+	return b.openValue(nil, it.Sealed, o.aad)
 }
 
 // wipe clears the last record's key; growing the scratch space may have left

@@ -41,7 +41,7 @@ func (r *Record) Seal(label Label, plaintext []byte) ([]byte, error) {
 	if label.Record != r.id {
 		return nil, &TokenError{Field: "record"}
 	}
-	return r.box.seal(nil, plaintext, r.scope.appendValueAAD(make([]byte, 0, 256), label))
+	return r.box.sealValue(nil, plaintext, r.scope.appendValueAAD(make([]byte, 0, 256), label))
 }
 
 // Open opens what was sealed for the label, or returns [ErrTampered].
@@ -49,7 +49,7 @@ func (r *Record) Open(label Label, sealed []byte) ([]byte, error) {
 	if label.Record != r.id {
 		return nil, ErrTampered
 	}
-	return r.box.open(nil, sealed, r.scope.appendValueAAD(make([]byte, 0, 256), label))
+	return r.box.openValue(nil, sealed, r.scope.appendValueAAD(make([]byte, 0, 256), label))
 }
 
 // NewRecord asks for one record key.
