@@ -16,6 +16,7 @@ import (
 
 	"github.com/annals-memory/annals/cmd/annals/internal/client"
 	"github.com/annals-memory/annals/cmd/annals/internal/node"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // The exit codes.
@@ -42,9 +43,11 @@ type cli struct {
 	Facts   factsCmd   `cmd:"" help:"Show facts: current, as of a time, or their history."`
 	Forget  forgetCmd  `cmd:"" help:"Forget records, or everything about a subject."`
 	Replay  replayCmd  `cmd:"" help:"Rebuild a view from the log and compare digests."`
-	Verify  verifyCmd  `cmd:"" help:"Compare every view with a fresh fold of the log."`
+	Verify  verifyCmd  `cmd:"" help:"Compare the log with its ledger, and every view with a fresh fold of the log."`
+	Prove   proveCmd   `cmd:"" help:"Prove that the signed tree covers a position of the log."`
 	Retry   retryCmd   `cmd:"" help:"Fold again the commits that views have parked."`
 	Status  statusCmd  `cmd:"" help:"Show projections and their positions."`
+	Scan    scanCmd    `cmd:"" help:"Look for what was forgotten in the files of the data directory."`
 	Token_  tokenCmd   `cmd:"" name:"token" help:"Print a token signed with the data directory's key."` //nolint:revive // Token is the flag.
 	Eval    evalCmd    `cmd:"" help:"Measure on a data set."`
 	Bench   benchCmd   `cmd:"" help:"Measure speed beside raw references."`
@@ -105,6 +108,9 @@ func exitCode(err error) int {
 		case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 			return exitMisuse
 		}
+	}
+	if _, damaged := ledger.AsDamage(err); damaged {
+		return exitNotReady
 	}
 	switch {
 	case errors.Is(err, errMisuse):

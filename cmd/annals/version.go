@@ -13,7 +13,9 @@ func (versionCmd) Run(c *cli, t terminal) error {
 }
 
 // version is the module's version, with the commit where the build knows it.
-func version() string {
+func version() string { return built() + rigMark }
+
+func built() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "(unknown)"
