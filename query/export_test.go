@@ -78,17 +78,17 @@ func TestExport(t *testing.T) {
 	x := n.exporter(s)
 	var episodes []string
 	for i := range 230 { // more than two pages
-		episodes = append(episodes, n.tell("maria", fmt.Sprintf("maria did %d", i)))
+		episodes = append(episodes, n.Tell("maria", fmt.Sprintf("maria did %d", i)))
 	}
-	n.tell("pedro", "pedro was elsewhere")
-	first := n.hold(fact("maria", "city", `"Lima"`, day(1), episodes[0]))
-	n.hold(fact("maria", "city", `"Cusco"`, day(3), episodes[1]))
+	n.Tell("pedro", "pedro was elsewhere")
+	first := n.Promoted(fact("maria", "city", `"Lima"`, day(1), episodes[0]))
+	n.Promoted(fact("maria", "city", `"Cusco"`, day(3), episodes[1]))
 	low := fact("maria", "pet", `"a cat"`, day(3), episodes[2])
 	low.Confidence = new(0.1)
 	_, err := n.Propose(t.Context(), user("acme"), "", low)
 	must(t, err)
-	gone := n.tell("maria", "maria is forgotten here")
-	must(t, n.views.WaitFor(t.Context(), n.end()))
+	gone := n.Tell("maria", "maria is forgotten here")
+	must(t, n.Views.WaitFor(t.Context(), n.End()))
 	_, err = n.ForgetRecord(t.Context(), user("acme"), "", events.KindEpisode, gone)
 	must(t, err)
 	asked := n.ask(query.RecallRequest{Query: "where does maria live", Subject: "maria"})
@@ -96,7 +96,7 @@ func TestExport(t *testing.T) {
 	_, err = n.Retract(t.Context(), user("acme"), "", first, producers.RetractRequest{Reason: "moved away"})
 	must(t, err)
 	var out bytes.Buffer
-	req := query.ExportRequest{Subject: "maria", WaitFor: n.end()}
+	req := query.ExportRequest{Subject: "maria", WaitFor: n.End()}
 	must(t, x.Export(t.Context(), as(events.RoleAuditor), req, &out))
 	lines := decodeLines(t, out.Bytes())
 	counts := map[string]int{}
@@ -132,7 +132,7 @@ func TestExport(t *testing.T) {
 	}
 	// The export is told of in the log, and in the next one.
 	out.Reset()
-	req.WaitFor = n.end()
+	req.WaitFor = n.End()
 	must(t, x.Export(t.Context(), as(events.RoleAdmin), req, &out))
 	recipients := decodeLines(t, out.Bytes())[query.LineRecipient]
 	if len(recipients) != 1 || recipients[0]["export"] != m.Export || recipients[0]["count"] != 233.0 {
@@ -151,7 +151,7 @@ func TestExportRefused(t *testing.T) {
 	t.Parallel()
 	n := inMemory(t)
 	x := n.exporter(newSigning(t))
-	n.tell("maria", "maria is here")
+	n.Tell("maria", "maria is here")
 	for name, c := range map[string]struct {
 		caller  events.Caller
 		subject string
@@ -164,7 +164,7 @@ func TestExportRefused(t *testing.T) {
 		"no name":      {as(events.RoleAdmin), "", &events.InputError{}},
 	} {
 		var out bytes.Buffer
-		err := x.Export(t.Context(), c.caller, query.ExportRequest{Subject: c.subject, WaitFor: n.end()}, &out)
+		err := x.Export(t.Context(), c.caller, query.ExportRequest{Subject: c.subject, WaitFor: n.End()}, &out)
 		if _, input := c.want.(*events.InputError); input {
 			if _, is := errors.AsType[*events.InputError](err); !is {
 				t.Errorf("%s: %v", name, err)
@@ -177,7 +177,7 @@ func TestExportRefused(t *testing.T) {
 		}
 	}
 	sid := n.subject("maria")
-	s, err := events.ReadSubject(t.Context(), n.log, n.tenantToken(), sid)
+	s, err := events.ReadSubject(t.Context(), n.Events, n.tenantToken(), sid)
 	must(t, err)
 	if len(s.Exports) != 0 {
 		t.Errorf("refused exports are in the log: %v", s.Exports)
@@ -187,7 +187,7 @@ func TestExportRefused(t *testing.T) {
 // subject is the id of a name in the tenant acme.
 func (n *node) subject(name string) string {
 	n.Helper()
-	tenant, err := n.keys.Tenant(n.Context(), "acme", false)
+	tenant, err := n.Keys.Tenant(n.Context(), "acme", false)
 	must(n, err)
 	sid, err := tenant.FindSubject(n.Context(), name)
 	must(n, err)
@@ -196,7 +196,7 @@ func (n *node) subject(name string) string {
 
 func (n *node) tenantToken() string {
 	n.Helper()
-	tenant, err := n.keys.Tenant(n.Context(), "acme", false)
+	tenant, err := n.Keys.Tenant(n.Context(), "acme", false)
 	must(n, err)
 	return tenant.Token()
 }
@@ -216,9 +216,9 @@ func TestExportOfWhatIsForgottenMeanwhile(t *testing.T) {
 			n, s := inMemory(t), newSigning(t)
 			var source string
 			for i := range 150 {
-				source = n.tell("maria", fmt.Sprintf("maria did %d", i))
+				source = n.Tell("maria", fmt.Sprintf("maria did %d", i))
 			}
-			n.hold(fact("maria", "city", `"Lima"`, day(1), source))
+			n.Promoted(fact("maria", "city", `"Lima"`, day(1), source))
 			n.ask(query.RecallRequest{Query: "maria", Subject: "maria"})
 			var out bytes.Buffer
 			forgotten := false
@@ -231,7 +231,7 @@ func TestExportOfWhatIsForgottenMeanwhile(t *testing.T) {
 				}
 				return out.Write(b)
 			})
-			err := n.exporter(s).Export(t.Context(), as(events.RoleAdmin), query.ExportRequest{Subject: "maria", WaitFor: n.end()}, w)
+			err := n.exporter(s).Export(t.Context(), as(events.RoleAdmin), query.ExportRequest{Subject: "maria", WaitFor: n.End()}, w)
 			if !forgotten || !errors.Is(err, events.ErrForgotten) {
 				t.Fatalf("forgotten %v, error %v", forgotten, err)
 			}
@@ -249,10 +249,10 @@ func TestExportOfWhatIsForgottenMeanwhile(t *testing.T) {
 func TestVerifyExport(t *testing.T) {
 	t.Parallel()
 	n, s := inMemory(t), newSigning(t)
-	n.tell("maria", "maria is here")
-	n.tell("maria", "maria is there")
+	n.Tell("maria", "maria is here")
+	n.Tell("maria", "maria is there")
 	var out bytes.Buffer
-	must(t, n.exporter(s).Export(t.Context(), as(events.RoleAdmin), query.ExportRequest{Subject: "maria", WaitFor: n.end()}, &out))
+	must(t, n.exporter(s).Export(t.Context(), as(events.RoleAdmin), query.ExportRequest{Subject: "maria", WaitFor: n.End()}, &out))
 	good := out.String()
 	if _, err := query.VerifyExport(strings.NewReader(good), s.open); err != nil {
 		t.Fatalf("control: %v", err)
@@ -295,19 +295,18 @@ func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }
 func TestExportOfHeld(t *testing.T) {
 	t.Parallel()
 	n, s := inMemory(t), newSigning(t)
-	n.tell("maria", "maria is here")
+	n.Tell("maria", "maria is here")
 	agg := events.Aggregate{Tenant: n.tenantToken(), Kind: events.KindSubject, ID: n.subject("maria")}
-	state, err := events.ReadSubject(t.Context(), n.log, agg.Tenant, agg.ID)
+	state, err := events.ReadSubject(t.Context(), n.Events, agg.Tenant, agg.ID)
 	must(t, err)
-	_, err = n.log.Append(t.Context(), events.Commit{
-		ID: newID(), Aggregate: agg, Time: n.clock.Now(), Events: []events.Event{events.SubjectHeld{Hold: "case-7"}},
+	_, err = n.Events.Append(t.Context(), events.Commit{
+		ID: newID(), Aggregate: agg, Time: n.Clock.Now(), Events: []events.Event{events.SubjectHeld{Hold: "case-7"}},
 	}, events.Expect(state.Position))
 	must(t, err)
 	var out bytes.Buffer
-	must(t, n.exporter(s).Export(t.Context(), as(events.RoleAuditor), query.ExportRequest{Subject: "maria", WaitFor: n.end()}, &out))
+	must(t, n.exporter(s).Export(t.Context(), as(events.RoleAuditor), query.ExportRequest{Subject: "maria", WaitFor: n.End()}, &out))
 	lines := decodeLines(t, out.Bytes())
 	if len(lines[query.LineEpisode]) != 1 || len(lines[query.LineHold]) != 1 || lines[query.LineHold][0]["held"] != true {
 		t.Errorf("lines: %s", out.String())
 	}
 }
-
