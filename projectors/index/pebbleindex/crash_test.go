@@ -171,25 +171,26 @@ func TestCorruptRows(t *testing.T) {
 		if len(key) < len("index/") || key[:len("index/")] != "index/" {
 			continue
 		}
-		for cut := 0; cut < len(value); cut += 1 + len(value)/24 {
+		for _, damaged := range damages(key, value) {
 			batch := b.db.NewIndexedBatch()
-			if err := batch.Set([]byte(key), []byte(value[:cut]), nil); err != nil {
+			if err := batch.Set([]byte(key), damaged, nil); err != nil {
 				t.Fatalf("set: %v", err)
 			}
 			q := index.Query{Filter: index.Filter{Tenant: "acme"}, Terms: []uint64{1, 2}, Vector: []float32{1, 1}, Model: "m", K: 50}
 			if _, err := b.ix.Candidates(t.Context(), batch, q); err != nil {
 				seen++
-				if !errors.Is(err, index.ErrCorrupt) {
-					t.Fatalf("sort %c cut at %d gives %v", key[len("index/")], cut, err)
+				// A dimension can only be told from another one.
+				if !errors.Is(err, index.ErrCorrupt) && (key[len("index/")] != sortDim || !errors.Is(err, index.ErrVectorDim)) {
+					t.Fatalf("sort %c of %d bytes damaged to %d gives %v", key[len("index/")], len(value), len(damaged), err)
 				}
 			}
 			w := b.ix.NewWriter(batch)
 			if err := w.Remove("acme", "s", "id-3"); err != nil && !errors.Is(err, index.ErrCorrupt) {
-				t.Fatalf("sort %c cut at %d gives %v", key[len("index/")], cut, err)
+				t.Fatalf("sort %c of %d bytes damaged to %d gives %v", key[len("index/")], len(value), len(damaged), err)
 			}
 			out := b.db.NewBatch()
 			if err := w.Flush(out); err != nil && !errors.Is(err, index.ErrCorrupt) {
-				t.Fatalf("sort %c cut at %d gives %v", key[len("index/")], cut, err)
+				t.Fatalf("sort %c of %d bytes damaged to %d gives %v", key[len("index/")], len(value), len(damaged), err)
 			}
 			if err := errors.Join(out.Close(), batch.Close()); err != nil {
 				t.Fatalf("close batch: %v", err)
@@ -199,4 +200,16 @@ func TestCorruptRows(t *testing.T) {
 	if seen == 0 {
 		t.Fatal("no damage was noticed")
 	}
+}
+
+// damages returns value cut at about 24 places, and with one bit flipped at as many.
+func damages(key, value string) (list [][]byte) {
+	r := rand.New(rand.NewPCG(uint64(len(key)), uint64(len(value))))
+	for at := 0; at < len(value); at += 1 + len(value)/24 {
+		list = append(list, []byte(value[:at]))
+		flipped := []byte(value)
+		flipped[at] ^= 1 << r.IntN(8)
+		list = append(list, flipped)
+	}
+	return list
 }

@@ -13,14 +13,15 @@
 //
 //	sort  key after the sort                           value
 //	d     lp(tenant) lp(model)                         dimension of the model's vectors
-//	f     lp(tenant) lp(subject) ordinal/32            forward rows: filter fields, length, models with their Seq
+//	f     lp(tenant) lp(subject) ordinal/128           forward rows: filter fields, length, models with their Seq
 //	i     lp(tenant) lp(id)                            lp(subject) ordinal
-//	p     lp(tenant) term lp(subject) ordinal/512      postings: place and frequency
+//	p     lp(tenant) term lp(subject) ordinal/2048     postings: place and frequency
 //	r     lp(tenant) lp(model) lp(subject) ordinal     the vector as float32
 //	t     lp(tenant) lp(subject) ordinal               tokens of the document's terms
-//	v     lp(tenant) lp(model) lp(subject) ordinal/32  the vectors as int8 with scale and error bound
+//	v     lp(tenant) lp(model) lp(subject) ordinal/64  the vectors as int8 with scale and error bound
 //
-// Blocks exist for the scan: a step of the iterator costs more than a row of work. Vectors stand apart from the forward
+// Blocks exist for the scan: a step of the iterator costs more than a row of work. In blocks of forward rows and of vectors
+// the fields of fixed size are columns, so that a condition reads the field it is about and nothing else. Vectors stand apart from the forward
 // rows, so that lists by words alone do not read them, and several models can stand side by side. Putting a document in
 // rewrites the last block of each of its terms; changing or removing it rewrites the blocks it is in.
 //
@@ -38,7 +39,8 @@
 // relative 1e-9 of ‖u‖·(m+e) for the rounding of the few float64 operations, here and in rescoring, each of which errs by
 // less than 1e-12 of the same size. Let T be the K-th greatest of all lower bounds a−B. At least K documents score T or
 // more, so a document whose upper bound a+B is below T has K documents strictly above it and cannot be among the first K,
-// however ties are broken. All others are scored again from the float32 rows and ranked by that score.
+// however ties are broken. Of the others, those with the K greatest upper bounds are scored again from the float32 rows, and
+// then those whose upper bound reaches the K-th greatest of these exact scores, by the same argument with that score for T.
 //
 // # What it does not guarantee
 //
