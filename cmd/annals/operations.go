@@ -15,7 +15,7 @@ type replayCmd struct {
 }
 
 type verifyCmd struct {
-	Name []string `arg:"" optional:"" help:"Views to verify; without one, all."`
+	Name []string `arg:"" optional:"" help:"Views to verify, and log for the log itself; without one, all."`
 }
 
 type retryCmd struct {
@@ -51,6 +51,9 @@ type operation struct {
 	Error      string `json:"error,omitempty"`
 }
 
+// logName stands for the log itself among the names of views.
+const logName = "log"
+
 const pollEvery = 100 * time.Millisecond
 
 // Run rebuilds views from the log; the server goes on serving meanwhile.
@@ -58,7 +61,7 @@ func (k replayCmd) Run(ctx context.Context, c *cli, t terminal) error {
 	return c.operate(ctx, t, k.Name, "replay")
 }
 
-// Run compares views with a fresh fold of the log.
+// Run compares the log with its ledger, and views with a fresh fold of the log.
 func (k verifyCmd) Run(ctx context.Context, c *cli, t terminal) error {
 	return c.operate(ctx, t, k.Name, "verify")
 }
@@ -77,6 +80,9 @@ func (c *cli) operate(ctx context.Context, t terminal, names []string, kind stri
 			}
 			for _, p := range list {
 				names = append(names, p.Projection)
+			}
+			if kind == "verify" {
+				names = append([]string{logName}, names...)
 			}
 		}
 		var done []operation
@@ -106,6 +112,10 @@ func (c *cli) operate(ctx context.Context, t terminal, names []string, kind stri
 // outcome is how an operation ended, in a few words.
 func (op *operation) outcome() string {
 	switch {
+	case op.Projection == logName && op.State == "failed":
+		return "DAMAGED"
+	case op.Projection == logName:
+		return fmt.Sprintf("as its ledger and its anchor have it, to %d", op.Position)
 	case op.Kind == "retry":
 		return fmt.Sprintf("folded %d, parked %d", op.Folded, op.Parked)
 	case op.OldDigest == "" || op.NewDigest == "":
@@ -121,6 +131,9 @@ func (op *operation) outcome() string {
 func await(ctx context.Context, s *session, name, kind string, b *bar) (operation, error) {
 	var op operation
 	path := "/v1/projections/" + name + "/" + kind
+	if name == logName && kind == "verify" {
+		path = "/v1/ledger/verify"
+	}
 	if err := s.Do(ctx, client.Call{Method: http.MethodPost, Path: path, Out: &op}); err != nil {
 		return op, fmt.Errorf("%s %s: %w", kind, name, err)
 	}

@@ -42,7 +42,7 @@ func (k serveCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
 	n, err := node.Open(ctx, node.Options{
 		Data: c.Data, Durability: k.Durability, NATS: k.NATS, NATSListen: k.NATSListen, Replicas: k.Replicas,
 		EmbedURL: k.EmbedURL, EmbedModel: k.EmbedModel, EmbedKey: k.EmbedKey, EmbedDim: k.EmbedDim,
-		Logger: log, Version: version(),
+		Logger: log, Version: version(), Recover: true,
 	})
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
@@ -62,6 +62,10 @@ func (k serveCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
 	return n.Serve(ctx, l, func() {
 		log.LogAttrs(ctx, slog.LevelInfo, "serving", slog.String("addr", l.Addr().String()),
 			slog.Duration("ready_after", time.Since(started)))
+		if d := n.Damage(); d != nil {
+			_, _ = fmt.Fprintf(t.out, "annals is in recovery mode, because %v: it serves no memory on http://%s\n", d, l.Addr()) // as below
+			return
+		}
 		_, _ = fmt.Fprintf(t.out, "annals is serving on http://%s\n", l.Addr()) // a closed pipe is no reason to stop
 	})
 }

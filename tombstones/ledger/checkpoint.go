@@ -26,14 +26,15 @@ func (c Checkpoint) text() string {
 	return fmt.Sprintf("%s%s/%d\n%d\n%s\n", originPrefix, c.Log, c.Epoch, c.Size, base64.StdEncoding.EncodeToString(c.Root[:]))
 }
 
-// OpenCheckpoint verifies a signed checkpoint.
+// OpenCheckpoint verifies a signed checkpoint. It may have lines behind the root,
+// as an anchor does.
 func OpenCheckpoint(v note.Verifier, signed []byte) (Checkpoint, error) {
 	text, err := open(v, signed)
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	c, more, ok := parseCheckpoint(text)
-	if !ok || len(more) > 0 {
+	c, _, ok := parseCheckpoint(text)
+	if !ok {
 		return Checkpoint{}, fmt.Errorf("open checkpoint: %w", errText)
 	}
 	return c, nil

@@ -13,15 +13,22 @@ import (
 	"github.com/annals-memory/annals/projectors"
 	"github.com/annals-memory/annals/query"
 	"github.com/annals-memory/annals/tombstones"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
-// Config is what the door leads to. All of it is required.
+// Config is what the door leads to. All of it is required, but beside damage
+// nothing of Gateway, Query, Eraser, Views and Ledger needs to be there.
 type Config struct {
 	Gateway   *producers.Gateway
 	Query     *query.Service
 	Eraser    *tombstones.Eraser
 	Views     *projectors.Views
 	Authority *auth.Authority
+	Ledger    *ledger.Ledger
+	// Anchor reads the last checkpoint that is kept outside the log.
+	Anchor func() ([]byte, error)
+	// Damage is what is wrong with the log, nil if nothing is known to be.
+	Damage func() *ledger.DamageError
 	// Ready returns why the node cannot serve, or nil.
 	Ready func(context.Context) error
 	// CaughtUp is false while the views still fold what was in the log at the
@@ -35,11 +42,12 @@ type Config struct {
 
 // New makes the door.
 func New(c Config) (*API, error) {
-	a := &API{core: c, auth: c.Authority, log: c.Logger, now: c.Now, ops: newOperations(c.Views, c.NewID, c.Now, c.Logger)}
+	a := &API{core: c, auth: c.Authority, log: c.Logger, now: c.Now, ops: newOperations(c.Views, c.Ledger, c.NewID, c.Now, c.Logger)}
 	a.memories()
 	a.forgetting()
 	a.traces()
 	a.operate()
+	a.ledger()
 	var err error
 	if a.doc, err = openAPI(a.routes, c.Version); err != nil {
 		return nil, fmt.Errorf("OpenAPI: %w", err)

@@ -116,10 +116,14 @@ func operation(route Route, opts *jsonschema.ForOptions) (map[string]any, error)
 		op["security"] = []any{map[string]any{"bearer": []any{}}}
 		op["x-roles"] = route.Roles
 	}
+	media := "application/json"
+	if route.media != "" {
+		media = route.media
+	}
 	op["responses"] = map[string]any{
 		strconv.Itoa(route.Status): map[string]any{
 			"description": http.StatusText(route.Status),
-			"content":     map[string]any{"application/json": map[string]any{"schema": out}},
+			"content":     map[string]any{media: map[string]any{"schema": out}},
 		},
 		"default": map[string]any{
 			"description": "Problem details (RFC 9457)",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/projectors"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // Operation is long work on a projection.
@@ -37,26 +38,29 @@ const (
 	stateRunning = "running"
 	stateDone    = "done"
 	stateFailed  = "failed"
+	// logName is what stands for the log itself in place of a projection.
+	logName = "log"
 	// keepOperations is how many ended operations are remembered.
 	keepOperations = 100
 )
 
 // operations carries out one operation after another.
 type operations struct {
-	views *projectors.Views
-	newID func() string
-	now   func() time.Time
-	log   *slog.Logger
-	queue chan string
+	views  *projectors.Views
+	ledger *ledger.Ledger
+	newID  func() string
+	now    func() time.Time
+	log    *slog.Logger
+	queue  chan string
 
 	mu    sync.Mutex // guards what follows
 	byID  map[string]*Operation
 	order []string
 }
 
-func newOperations(v *projectors.Views, newID func() string, now func() time.Time, log *slog.Logger) *operations {
+func newOperations(v *projectors.Views, l *ledger.Ledger, newID func() string, now func() time.Time, log *slog.Logger) *operations {
 	return &operations{
-		views: v, newID: newID, now: now, log: log,
+		views: v, ledger: l, newID: newID, now: now, log: log,
 		queue: make(chan string, keepOperations), byID: map[string]*Operation{},
 	}
 }
@@ -67,26 +71,34 @@ func (o *operations) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case id := <-o.queue:
-			o.carryOut(ctx, id)
+			// A damaged log ends it all; what else fails does not.
+			if d, is := ledger.AsDamage(o.carryOut(ctx, id)); is {
+				return d
+			}
 		}
 	}
 }
 
-func (o *operations) carryOut(ctx context.Context, id string) {
+func (o *operations) carryOut(ctx context.Context, id string) error {
 	op, err := o.get(id)
 	if err != nil {
-		return // it was too old to be remembered
+		return nil //nolint:nilerr // it was too old to be remembered
 	}
 	progress := func(p projectors.Progress) {
 		o.change(id, func(op *Operation) { op.Position, op.Head = p.Position, p.Target })
 	}
 	var old, fresh string
-	switch op.Kind {
-	case "replay":
+	switch {
+	case op.Projection == logName:
+		err = o.ledger.Check(ctx, func(done, total uint64) {
+			op.Position = done
+			o.change(id, func(op *Operation) { op.Position, op.Head = done, total })
+		})
+	case op.Kind == "replay":
 		var r projectors.ReplayResult
 		r, err = o.views.Replay(ctx, op.Projection, progress)
 		old, fresh, op.Position = r.Old, r.New, r.Position
-	case "retry":
+	case op.Kind == "retry":
 		var r projectors.RetryResult
 		r, err = o.views.RetryParked(ctx, op.Projection)
 		op.Folded, op.Parked = r.Folded+r.Gone, r.Parked
@@ -112,6 +124,7 @@ func (o *operations) carryOut(ctx context.Context, id string) {
 		o.log.LogAttrs(ctx, slog.LevelError, "operation failed", slog.String("kind", op.Kind),
 			slog.String("projection", op.Projection), slog.String("error", err.Error()))
 	}
+	return err
 }
 
 func (o *operations) change(id string, f func(*Operation)) {
@@ -162,9 +175,9 @@ type Health struct {
 func (a *API) operate() {
 	admin := []events.Role{events.RoleAdmin}
 	operators := []events.Role{events.RoleAdmin, events.RoleAuditor}
-	add(a, Route{Method: http.MethodGet, Path: "/healthz", Summary: "The process runs."},
+	add(a, Route{Method: http.MethodGet, Path: "/healthz", Summary: "The process runs.", Recovery: true},
 		func(context.Context, Request[None]) (Health, error) { return Health{"ok"}, nil })
-	add(a, Route{Method: http.MethodGet, Path: "/readyz", Summary: "The log answers and every view is healthy and near its head."},
+	add(a, Route{Method: http.MethodGet, Path: "/readyz", Summary: "The log answers and every view is healthy and near its head.", Recovery: true},
 		func(ctx context.Context, _ Request[None]) (Health, error) {
 			if err := a.core.Ready(ctx); err != nil {
 				return Health{}, err
@@ -172,15 +185,18 @@ func (a *API) operate() {
 			return Health{"ready"}, nil
 		})
 	a.routes = append(a.routes, Route{
-		Method: http.MethodGet, Path: "/openapi.json", Summary: "This document.", Status: http.StatusOK,
+		Method: http.MethodGet, Path: "/openapi.json", Summary: "This document.", Status: http.StatusOK, Recovery: true,
 		in: reflect.TypeFor[None](), out: reflect.TypeFor[map[string]any](),
 		serve: func(w http.ResponseWriter, _ *http.Request, _ events.Caller) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(a.doc) // nobody is left to tell
 		},
 	})
-	add(a, Route{Method: http.MethodGet, Path: "/v1/projections", Summary: "Where every view stands.", Roles: operators},
+	add(a, Route{Method: http.MethodGet, Path: "/v1/projections", Summary: "Where every view stands.", Roles: operators, Recovery: true},
 		func(ctx context.Context, _ Request[None]) (Projections, error) {
+			if a.core.Views == nil {
+				return Projections{[]projectors.Status{}}, nil
+			}
 			return Projections{a.core.Views.Status(ctx)}, nil
 		})
 	for kind, summary := range map[string]string{
@@ -198,6 +214,6 @@ func (a *API) operate() {
 				return Operation{}, events.ErrNotFound
 			})
 	}
-	add(a, Route{Method: http.MethodGet, Path: "/v1/operations/{id}", Summary: "How far long work is.", Roles: operators},
+	add(a, Route{Method: http.MethodGet, Path: "/v1/operations/{id}", Summary: "How far long work is.", Roles: operators, Recovery: true},
 		func(_ context.Context, r Request[None]) (Operation, error) { return a.ops.get(r.Path("id")) })
 }

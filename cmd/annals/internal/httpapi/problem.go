@@ -11,6 +11,7 @@ import (
 	"github.com/annals-memory/annals/cmd/annals/internal/auth"
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/query"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // Problem is an error as RFC 9457 problem details.
@@ -53,6 +54,9 @@ func problemOf(err error) (p Problem, ok bool) {
 		p.CurrentVersion = conflict.Actual
 		return p, true
 	}
+	if d, is := ledger.AsDamage(err); is {
+		return problem(http.StatusServiceUnavailable, "recovery", d.Error()+"; nothing is read or written until it is repaired or restored"), true
+	}
 	for _, row := range []struct {
 		err    error
 		status int
@@ -64,6 +68,7 @@ func problemOf(err error) (p Problem, ok bool) {
 		{events.ErrForbidden, http.StatusForbidden, "forbidden", "the credential lacks the role"},
 		{events.ErrNotFound, http.StatusNotFound, "not_found", "there is no such record"},
 		{events.ErrForgotten, http.StatusGone, "forgotten", "the record was forgotten"},
+		{ledger.ErrNotCovered, http.StatusNotFound, "not_covered", "no checkpoint covers the position yet"},
 		{events.ErrKeyReused, http.StatusConflict, "idempotency_key_reused", "the key was used with another request"},
 		{events.ErrConflict, http.StatusConflict, "conflict", "it was changed meanwhile"},
 		{events.ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large", "the log does not take a record of this size"},

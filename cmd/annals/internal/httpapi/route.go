@@ -36,9 +36,12 @@ type Route struct {
 	// Status is that of success.
 	Status int
 	// Reads says that the route can return text of a memory.
-	Reads   bool
-	in, out reflect.Type
-	serve   func(http.ResponseWriter, *http.Request, events.Caller)
+	Reads bool
+	// Recovery says that the route answers while the log is damaged.
+	Recovery bool
+	in, out  reflect.Type
+	media    string // of the answer; application/json if it is ""
+	serve    func(http.ResponseWriter, *http.Request, events.Caller)
 }
 
 // Request is a decoded call.
@@ -161,6 +164,10 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route Route) {
 			a.fail(rec, r, events.ErrForbidden)
 			return
 		}
+	}
+	if d := a.core.Damage(); d != nil && !route.Recovery {
+		a.fail(rec, r, d)
+		return
 	}
 	if route.Reads && !a.core.CaughtUp() {
 		a.fail(rec, r, events.ErrBehind)

@@ -31,6 +31,7 @@ import (
 	"github.com/annals-memory/annals/projectors"
 	"github.com/annals-memory/annals/query"
 	"github.com/annals-memory/annals/tombstones"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // Options say how a node is opened. Data is required.
@@ -52,6 +53,9 @@ type Options struct {
 	CacheBytes int64
 	Logger     *slog.Logger
 	Version    string
+	// Recover makes a damaged log a node in recovery mode, which says what is
+	// wrong and serves nothing, rather than an error.
+	Recover bool
 }
 
 // Node is one process's whole Annals.
@@ -68,6 +72,10 @@ type Node struct {
 	embedder  *producers.Embedder
 	views     *projectors.Views
 	query     *query.Service
+	ledger    *ledger.Ledger
+	// damage is what is wrong with the log.
+	damage   atomic.Pointer[ledger.DamageError]
+	recovers bool
 
 	queryConfig query.Config
 	eraser      *tombstones.Eraser
@@ -89,7 +97,7 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	n := &Node{data: o.Data, logger: o.Logger, ended: make(chan struct{})}
+	n := &Node{data: o.Data, logger: o.Logger, recovers: o.Recover, ended: make(chan struct{})}
 	n.end = sync.OnceFunc(func() { close(n.ended) })
 	defer func() {
 		if err != nil {
@@ -113,6 +121,9 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 		return nil, err
 	}
 	streams, err := n.openLog(ctx, o)
+	if d, is := ledger.AsDamage(err); is && o.Recover {
+		return n, n.recovery(o, d)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -171,14 +182,17 @@ func (n *Node) openLog(ctx context.Context, o Options) (*natslog.Streams, error)
 			return nil, fmt.Errorf("reach the log: %w", err)
 		}
 	}
-	streams, err := natslog.Open(ctx, n.conn, natslog.Config{Replicas: max(1, o.Replicas), CreateStreams: true})
+	streams, err := n.openStreams(ctx, o.Replicas)
 	if err != nil {
-		return nil, fmt.Errorf("open the log: %w", err)
+		return nil, err
+	}
+	n.log = streams.Log()
+	if err := n.openLedger(ctx, o, streams); err != nil {
+		return nil, err
 	}
 	if err := keepPlace(n.data, place); err != nil {
 		return nil, fmt.Errorf("note the log's place: %w", err)
 	}
-	n.log = streams.Log()
 	return streams, nil
 }
 
@@ -264,24 +278,33 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	if err != nil {
 		return fmt.Errorf("tombstones: %w", err)
 	}
-	n.api, err = httpapi.New(httpapi.Config{
-		Gateway: n.gateway, Query: n.query, Eraser: n.eraser, Views: n.views, Authority: n.authority,
-		Ready: n.Ready, CaughtUp: func() bool { return !n.behind.Load() }, Logger: o.Logger, Now: time.Now, NewID: newID, Version: o.Version,
-	})
-	if err != nil {
-		return fmt.Errorf("door: %w", err)
-	}
-	return nil
+	return n.openDoor(o)
 }
 
-// Run folds, embeds, finishes erasures and clears old keys until the context ends or one of
-// them fails.
+// Run folds, embeds, makes checkpoints, finishes erasures and clears old keys until
+// the context ends or one of them fails. If it is the log that turns out to be
+// damaged, a node that recovers does nothing more until the context ends.
 func (n *Node) Run(ctx context.Context) error {
 	defer n.end()
+	if n.damage.Load() != nil {
+		<-ctx.Done()
+		return nil
+	}
+	err := n.work(ctx)
+	n.noteDamage(ctx, err)
+	if n.inRecovery() {
+		n.end()
+		<-ctx.Done()
+		return nil
+	}
+	return err
+}
+
+func (n *Node) work(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for name, run := range map[string]func(context.Context) error{
 		"views": n.views.Run, "embedder": n.embedder.Run, "tombstones": n.eraser.Run, "operations": n.api.Run,
-		"keys": n.evictExpired,
+		"keys": n.evictExpired, "ledger": n.ledger.Run,
 	} {
 		g.Go(func() error {
 			if err := run(gctx); err != nil && gctx.Err() == nil {
@@ -313,6 +336,9 @@ func (n *Node) Start(ctx context.Context) (stop func() error) {
 // and not far behind. A parked commit concerns one aggregate of one tenant: it
 // is shown with the projections and takes no node out of service.
 func (n *Node) Ready(ctx context.Context) error {
+	if d := n.damage.Load(); d != nil {
+		return d
+	}
 	if !n.ready.Load() || n.behind.Load() {
 		return fmt.Errorf("%w: starting or stopping", events.ErrBehind)
 	}
@@ -392,12 +418,7 @@ func (n *Node) Close() error {
 	if n.views != nil {
 		errs = append(errs, n.views.Close())
 	}
-	if n.conn != nil {
-		n.conn.Close()
-	}
-	if n.server != nil {
-		errs = append(errs, n.server.Close())
-	}
+	errs = append(errs, n.closeLedger(), n.closeLog())
 	if n.lock != nil {
 		if err := os.Remove(filepath.Join(n.data, serverFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)

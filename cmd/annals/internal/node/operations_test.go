@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // operate runs long work to its end and returns its last state.
@@ -59,6 +60,13 @@ func TestRetryOfParked(t *testing.T) {
 		if a := f.operate(name, "retry"); get[string](a, "state") != "failed" || get[float64](a, "parked") != 1 {
 			t.Errorf("%s: retry of what is no commit: %s", name, a.body)
 		}
+	}
+	if err := f.Ledger().Checkpoint(t.Context()); err != nil { // what is erased below was there
+		t.Fatal(err)
+	}
+	erased := ledger.Erased{Tenant: "t0", Erasure: "x", Positions: []uint64{ack.Sequence}}
+	if err := f.Ledger().Erased(t.Context(), erased); err != nil {
+		t.Fatal(err)
 	}
 	stream, err := js.Stream(t.Context(), ack.Stream)
 	if err != nil {

@@ -73,9 +73,16 @@ const (
 // ErrStuck says that the log announces messages that it does not deliver.
 var ErrStuck = errors.New("the log does not deliver what it announces; it may be damaged")
 
+// inRecovery reports whether the node does nothing but say what is wrong.
+func (n *Node) inRecovery() bool { return n.recovers && n.damage.Load() != nil }
+
 // CatchUp returns when the views have folded the log as it stands, or with an
-// error when the node ends or the log does not go on.
+// error when the node ends or the log does not go on. In recovery mode there is
+// nothing to wait for.
 func (n *Node) CatchUp(ctx context.Context) error {
+	if n.inRecovery() {
+		return nil // nobody is going to read
+	}
 	ctx, cancel := n.whileRunning(ctx)
 	defer cancel()
 	state, err := n.log.State(ctx)
@@ -87,6 +94,9 @@ func (n *Node) CatchUp(ctx context.Context) error {
 		err := n.views.WaitFor(wctx, state.Last)
 		wcancel()
 		if err == nil {
+			return nil
+		}
+		if n.inRecovery() {
 			return nil
 		}
 		if ctx.Err() != nil || !errors.Is(err, events.ErrBehind) {

@@ -1,0 +1,140 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/annals-memory/annals/cmd/annals/internal/httpapi"
+	"github.com/annals-memory/annals/events/natslog"
+	"github.com/annals-memory/annals/tombstones/ledger"
+)
+
+// lastCheckpoint bounds the checkpoint that is made when a node closes.
+const lastCheckpoint = 10 * time.Second
+
+// errNoLog says that a last checkpoint could not be tried.
+var errNoLog = errors.New("the log does not answer")
+
+// openStreams opens the streams. Beside an anchor none is made: what is missing
+// was there.
+func (n *Node) openStreams(ctx context.Context, replicas int) (*natslog.Streams, error) {
+	anchored, err := ledger.Anchored(n.data)
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	streams, err := natslog.Open(ctx, n.conn, natslog.Config{Replicas: max(1, replicas), CreateStreams: !anchored})
+	if lost, is := errors.AsType[*natslog.StreamError](err); is && lost.Setting == "" {
+		return nil, fmt.Errorf("open the log: %w", &ledger.DamageError{Kind: ledger.KindStreamMissing, Stream: lost.Stream})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	return streams, nil
+}
+
+// openLedger compares the log with ledger and anchor before anything else reads
+// it. A directory that was never used may join a log that others use.
+func (n *Node) openLedger(ctx context.Context, o Options, streams *natslog.Streams) error {
+	_, err := os.Stat(filepath.Join(n.data, placeFile))
+	fresh := errors.Is(err, os.ErrNotExist)
+	const tell = 1_000_000
+	n.ledger, err = ledger.Open(ctx, ledger.Config{
+		Log: n.log, Keys: streams.Keys(), Store: streams.Ledger(), Dir: n.data, Join: fresh && o.NATS != "", Logger: o.Logger,
+	}, func(done, total uint64) {
+		if done%tell == 0 && done < total {
+			o.Logger.LogAttrs(ctx, slog.LevelInfo, "comparing the log with its ledger", slog.Uint64("position", done), slog.Uint64("head", total))
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("verify the log: %w", err)
+	}
+	return nil
+}
+
+// recovery is a node on a damaged log: the log is closed, and the door says so.
+func (n *Node) recovery(o Options, d *ledger.DamageError) error {
+	n.damage.Store(d)
+	if err := n.closeLog(); err != nil {
+		return err
+	}
+	o.Logger.LogAttrs(context.Background(), slog.LevelError, "recovery mode: nothing is read, written or folded", slog.String("damage", d.Error()))
+	return n.openDoor(o)
+}
+
+// noteDamage takes note of what an error says of the log, if it does: from then
+// on the door answers with nothing else.
+func (n *Node) noteDamage(ctx context.Context, err error) {
+	if d, is := ledger.AsDamage(err); is && n.damage.CompareAndSwap(nil, d) {
+		n.logger.LogAttrs(ctx, slog.LevelError, "the log is damaged: nothing is read, written or folded any more", slog.String("damage", d.Error()))
+	}
+}
+
+// Damage is what is wrong with the log, nil if nothing is known to be.
+func (n *Node) Damage() *ledger.DamageError { return n.damage.Load() }
+
+// Ledger is what the log is held to.
+func (n *Node) Ledger() *ledger.Ledger { return n.ledger }
+
+// openDoor makes the HTTP door.
+func (n *Node) openDoor(o Options) error {
+	var err error
+	n.api, err = httpapi.New(httpapi.Config{
+		Gateway: n.gateway, Query: n.query, Eraser: n.eraser, Views: n.views, Authority: n.authority,
+		Ledger: n.ledger, Anchor: n.anchor, Damage: n.Damage,
+		Ready: n.Ready, CaughtUp: func() bool { return !n.behind.Load() }, Logger: o.Logger, Now: time.Now, NewID: newID, Version: o.Version,
+	})
+	if err != nil {
+		return fmt.Errorf("door: %w", err)
+	}
+	return nil
+}
+
+func (n *Node) anchor() ([]byte, error) {
+	_, signed, err := ledger.Anchor(n.data)
+	if err != nil {
+		return nil, fmt.Errorf("read the anchor: %w", err)
+	}
+	return signed, nil
+}
+
+// closeLedger makes the anchor as new as the log. That the log does not answer
+// any more is no error: the anchor is older then, and good.
+func (n *Node) closeLedger() error {
+	if n.ledger == nil || n.damage.Load() != nil {
+		return nil
+	}
+	err := errNoLog
+	if n.conn.IsConnected() {
+		ctx, cancel := context.WithTimeout(context.Background(), lastCheckpoint)
+		defer cancel()
+		err = n.ledger.Checkpoint(ctx)
+	}
+	if _, damaged := ledger.AsDamage(err); damaged {
+		return fmt.Errorf("last checkpoint: %w", err)
+	}
+	if err != nil {
+		n.logger.LogAttrs(context.Background(), slog.LevelWarn, "no last checkpoint", slog.String("error", err.Error()))
+	}
+	return nil
+}
+
+func (n *Node) closeLog() error {
+	if n.conn != nil {
+		n.conn.Close()
+		n.conn = nil
+	}
+	if n.server == nil {
+		return nil
+	}
+	err := n.server.Close()
+	n.server = nil
+	if err != nil {
+		return fmt.Errorf("close the log: %w", err)
+	}
+	return nil
+}
