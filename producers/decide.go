@@ -1,6 +1,8 @@
 package producers
 
 import (
+	"slices"
+
 	"github.com/annals-memory/annals/events"
 )
 
@@ -19,19 +21,31 @@ type Evidence struct {
 	Trust events.Trust
 }
 
-// Decide decides on a candidate: the events of one commit of its slot. It is
-// pure: equal inputs give equal events. The candidate's Trust is the caller's
-// when it comes in; equal tells which facts of the slot have its value.
-func Decide(slot *events.Slot, candidate events.FactProposed, evidence []Evidence, equal func(fact string) bool, policy Policy) []events.Event {
-	living := 0
+// Supported is a candidate with its sources, and with the lowest trust of its
+// own, which is the caller's, and of the sources that are alive. It is pure.
+func Supported(candidate events.FactProposed, evidence []Evidence) events.FactProposed {
 	candidate.Sources = make([]events.SourceRef, 0, len(evidence))
 	for _, e := range evidence {
 		if e.Ref.Episode != "" {
 			candidate.Sources = append(candidate.Sources, e.Ref)
 		}
 		if e.Found && !e.Forgotten {
-			living++
 			candidate.Trust = min(candidate.Trust, e.Trust)
+		}
+	}
+	return candidate
+}
+
+// Decide decides on a candidate: the events of one commit of its slot, which
+// hold no value. It is pure: equal inputs give equal events. The candidate is as
+// [Supported] made it, and may stand in the slot already, undecided; the
+// evidence may be newer, and what the candidate did not know as a source is none.
+// Equal tells which facts of the slot have its value.
+func Decide(slot *events.Slot, candidate events.FactProposed, evidence []Evidence, equal func(fact string) bool, policy Policy) []events.Event {
+	living := 0
+	for _, e := range evidence {
+		if e.Found && !e.Forgotten {
+			living++
 		}
 	}
 	place := Place(slot, claimOf(candidate, equal))
@@ -45,16 +59,16 @@ func Decide(slot *events.Slot, candidate events.FactProposed, evidence []Evidenc
 		Fact: candidate.Fact, Decision: worst(gates), Gates: gates, Policy: policy.Ref(),
 	}
 	if decided.Decision != events.DecisionPromote {
-		return []events.Event{candidate, decided}
+		return []events.Event{decided}
 	}
 	if place.Into != "" {
 		decided.Into = place.Into
-		return []events.Event{candidate, decided, events.FactCorroborated{
+		return []events.Event{decided, events.FactCorroborated{
 			Fact: place.Into, Candidate: candidate.Fact, Sources: candidate.Sources,
 		}}
 	}
 	decided.Into = candidate.Fact
-	list := []events.Event{candidate, decided, events.FactPromoted{Fact: candidate.Fact, Valid: place.Valid}}
+	list := []events.Event{decided, events.FactPromoted{Fact: candidate.Fact, Valid: place.Valid}}
 	for _, c := range place.Changed {
 		list = append(list, events.FactSuperseded{Fact: c.Fact, By: candidate.Fact, Valid: c.Valid})
 	}
@@ -73,15 +87,16 @@ func gate(name string, outcome events.Decision, reason string) events.Gate {
 	return events.Gate{Gate: name, Outcome: outcome, Reason: reason}
 }
 
-// identityGate: every source exists in the tenant, and is about the subject
-// that the fact is about.
+// identityGate: every source existed in the tenant when the fact was proposed,
+// and is about the subject that the fact is about. One that came later has
+// neither lent the fact its trust nor is it found there when it is forgotten.
 func identityGate(f events.FactProposed, evidence []Evidence) events.Gate {
 	if len(evidence) == 0 {
 		return gate(GateIdentity, events.DecisionReject, ReasonNoSource)
 	}
 	other := false
 	for _, e := range evidence {
-		if !e.Found {
+		if !e.Found || slices.Contains(f.Sources, events.SourceRef{Episode: e.Ref.Episode}) {
 			return gate(GateIdentity, events.DecisionReject, ReasonUnknownSource)
 		}
 		other = other || e.Ref.Subject != f.Subject

@@ -1,6 +1,7 @@
 package producers_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,11 +61,11 @@ func TestDecide(t *testing.T) {
 			f := events.FactProposed{Fact: "f", Subject: "s", Confidence: tt.confidence, Trust: tt.caller, ObservedAt: day(1)}
 			policy := producers.DefaultPolicy()
 			never := func(string) bool { return false }
-			list := producers.Decide(&events.Slot{}, f, tt.evidence, never, policy)
-			if diff := cmp.Diff(list, producers.Decide(&events.Slot{}, f, tt.evidence, never, policy)); diff != "" {
+			proposed := producers.Supported(f, tt.evidence)
+			list := producers.Decide(&events.Slot{}, proposed, tt.evidence, never, policy)
+			if diff := cmp.Diff(list, producers.Decide(&events.Slot{}, proposed, tt.evidence, never, policy)); diff != "" {
 				t.Errorf("the same again differs:\n%s", diff)
 			}
-			proposed, _ := list[0].(events.FactProposed)
 			if proposed.Trust != tt.trust {
 				t.Errorf("trust %s, want %s", proposed.Trust, tt.trust)
 			}
@@ -73,7 +74,7 @@ func TestDecide(t *testing.T) {
 					t.Error("a source without an id is recorded")
 				}
 			}
-			d, _ := list[1].(events.FactDecided)
+			d, _ := list[0].(events.FactDecided)
 			if d.Decision != tt.decision || d.Policy != policy.Ref() || (d.Into == "f") != (tt.decision == promote) {
 				t.Errorf("decided %+v, want %s", d, tt.decision)
 			}
@@ -83,7 +84,7 @@ func TestDecide(t *testing.T) {
 					t.Errorf("gate %d: %+v, want %s %s", i, g, names[i], tt.reasons[i])
 				}
 			}
-			if want := map[bool]int{true: 3, false: 2}[tt.decision == promote]; len(d.Gates) != 5 || len(list) != want {
+			if want := map[bool]int{true: 2, false: 1}[tt.decision == promote]; len(d.Gates) != 5 || len(list) != want {
 				t.Errorf("%d gates, %d events, want 5 and %d", len(d.Gates), len(list), want)
 			}
 		})
@@ -115,9 +116,41 @@ func TestPolicyIsAboveTheFloor(t *testing.T) {
 			t.Parallel()
 			f := events.FactProposed{Fact: "f", Subject: "s", Confidence: 1, Trust: tt.trust, ObservedAt: day(1)}
 			p := producers.Policy{Name: "p", Version: 2, Text: "t", Evaluator: brokenPolicy{tt.gates}}
+			f = producers.Supported(f, []producers.Evidence{src(nil)})
 			list := producers.Decide(&events.Slot{}, f, []producers.Evidence{src(nil)}, func(string) bool { return false }, p)
-			if d, _ := list[1].(events.FactDecided); d.Decision != tt.want || d.Policy.Version != 2 || len(d.Policy.Hash) != 64 {
+			if d, _ := list[0].(events.FactDecided); d.Decision != tt.want || d.Policy.Version != 2 || len(d.Policy.Hash) != 64 {
 				t.Errorf("%+v, want %s", d, tt.want)
+			}
+		})
+	}
+}
+
+// The decision sees what the log says then. What the candidate did not know as a
+// source it does not become by appearing later: it would have lent no trust.
+func TestDecideOnNewerEvidence(t *testing.T) {
+	t.Parallel()
+	unknown := producers.Evidence{Ref: events.SourceRef{Episode: "e1"}}
+	for name, tt := range map[string]struct {
+		before, after producers.Evidence
+		decision      events.Decision
+		reason        string
+	}{
+		"nothing new":      {src(nil), src(nil), events.DecisionPromote, "ok"},
+		"forgotten since":  {src(nil), src(func(e *producers.Evidence) { e.Forgotten = true }), events.DecisionReject, "source_forgotten"},
+		"captured since":   {unknown, src(func(e *producers.Evidence) { e.Trust = events.TrustTool }), events.DecisionReject, "unknown_source"},
+		"was never anyone": {unknown, unknown, events.DecisionReject, "unknown_source"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := events.FactProposed{Fact: "f", Subject: "s", Confidence: 1, Trust: events.TrustUser, ObservedAt: day(1)}
+			f = producers.Supported(f, []producers.Evidence{tt.before})
+			slot := events.Slot{Facts: []*events.SlotFact{{FactProposed: f, Status: events.StatusCandidate}}}
+			list := producers.Decide(&slot, f, []producers.Evidence{tt.after}, func(string) bool { return false }, producers.DefaultPolicy())
+			d, _ := list[0].(events.FactDecided)
+			if d.Decision != tt.decision || !slices.ContainsFunc(d.Gates, func(g events.Gate) bool {
+				return g.Outcome == tt.decision && g.Reason == tt.reason
+			}) {
+				t.Errorf("%+v, want %s for %s", d, tt.decision, tt.reason)
 			}
 		})
 	}

@@ -20,10 +20,17 @@
 //     lowest trust of its caller and its sources. What is external waits in
 //     quarantine; what is external or from a tool is never promoted without a
 //     review, whatever the policy says.
-//  6. Nothing is added under a forgotten subject: a command that raced with the
+//  6. A proposal is two commits of its slot: the candidate alone, with all that
+//     is sealed of it, and then the decision, which holds no value. So the
+//     message of a candidate can be removed from the log and takes nothing from
+//     other facts. Until it is decided a candidate is true at no time, has no
+//     part in any decision, and cannot be retracted. Once the candidate is in the
+//     log, the decision does not wait for its caller.
+//  7. Nothing is added under a forgotten subject: a command that raced with the
 //     forget starts again under a new id, or is forgotten with the rest. A fact
 //     whose source was forgotten while it was being decided loses that source,
-//     and itself if it was the only one.
+//     and itself if it was the only one. A candidate that was forgotten before it
+//     was decided is events.ErrForgotten for its command.
 //
 // # Not guaranteed
 //
@@ -32,6 +39,9 @@
 // key row without its event can remain after a crash; it opens nothing. A
 // report on a trace that was cut off right after its event, and is repeated
 // when the log no longer knows its id, is a second report.
+// A proposal that was cut off between its two commits leaves a candidate that no
+// read shows. The same command under its key decides on it; nothing else does,
+// so that without a key it stays until it is forgotten.
 // Two processes that forget and capture the same subject at the same moment
 // may answer the capture with success though the episode is forgotten.
 //

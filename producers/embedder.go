@@ -52,6 +52,10 @@ type EmbedderConfig struct {
 // Embedder follows the log and appends the vector of every episode, and of
 // every candidate that can come to be shown, so that a replay calls no model.
 //
+// A candidate waits for the decision on it, for as long as 1,000 positions. The
+// vector of one whose command was cut off in between is made then, for it may
+// still come to be shown.
+//
 // It never skips a record because the model or the log fails: it retries for
 // ever. It skips what can never be embedded: records whose keys are destroyed,
 // messages that do not decode or open, texts about which the model has nothing
@@ -63,6 +67,8 @@ type Embedder struct {
 	batch  int
 	stored uint64
 	done   progress
+	// waiting is what was read behind the checkpoint and is not due yet.
+	waiting undecided
 }
 
 // NewEmbedder returns an embedder. It starts nothing; see [Embedder.Run].
@@ -107,6 +113,7 @@ func (e *Embedder) Run(ctx context.Context) error {
 	}
 	e.stored = position
 	e.done.reach(position)
+	e.waiting = undecided{}
 	var queue []pendingText
 	for m, err := range e.c.Follower.Follow(ctx, position) {
 		if err != nil {
@@ -128,10 +135,15 @@ func (e *Embedder) Run(ctx context.Context) error {
 		if !due {
 			continue
 		}
-		if err := e.c.Checkpoint.Store(m.Position); err != nil {
+		// What waits for a decision is read again after a restart.
+		safe := e.waiting.before(m.Position)
+		if safe <= e.stored {
+			continue
+		}
+		if err := e.c.Checkpoint.Store(safe); err != nil {
 			return fmt.Errorf("store checkpoint: %w", err)
 		}
-		e.stored = m.Position
+		e.stored = safe
 	}
 	return fmt.Errorf("follow log: %w", context.Cause(ctx))
 }
@@ -142,24 +154,19 @@ func (e *Embedder) WaitFor(ctx context.Context, position uint64) error {
 	return e.done.waitFor(ctx, position)
 }
 
-// texts are the records of a message that need a vector. A candidate that was
-// rejected, or added to a fact of equal value, is never shown and needs none;
-// one that waits for a review may come to be.
+// texts are the records that need a vector as of a message: those in it, and
+// the candidates before it that it decides on. A candidate that was rejected, or
+// added to a fact of equal value, is never shown and needs none; one that waits
+// for a review may come to be.
 func (e *Embedder) texts(ctx context.Context, m events.Message) []pendingText {
+	list := e.waiting.takeOld(m.Position)
 	if !slices.ContainsFunc(m.Header.Types, embeddable) {
-		return nil
+		return list
 	}
 	r, err := events.Decode(m)
 	if err != nil {
 		e.skip(ctx, m.Position, err)
-		return nil
-	}
-	var list []pendingText
-	settled := make(map[string]bool)
-	for _, ev := range r.Events {
-		if d, ok := ev.(events.FactDecided); ok {
-			settled[d.Fact] = d.Decision == events.DecisionReject || d.Decision == events.DecisionPromote && d.Into != d.Fact
-		}
+		return list
 	}
 	for _, ev := range r.Events {
 		switch ev := ev.(type) {
@@ -169,22 +176,30 @@ func (e *Embedder) texts(ctx context.Context, m events.Message) []pendingText {
 				scope: seal.Scope{Tenant: r.Aggregate.Tenant, Subject: ev.Subject, Class: ev.Class},
 			})
 		case events.FactProposed:
-			if settled[ev.Fact] {
-				continue
-			}
-			list = append(list, pendingText{
+			e.waiting.add(pendingText{
 				position: r.Position, kind: events.KindFact, record: ev.Fact, sealed: ev.Content,
 				scope: seal.Scope{Tenant: r.Aggregate.Tenant, Subject: ev.Subject, Class: ev.Class},
 			})
+		case events.FactDecided:
+			t, ok := e.waiting.take(ev.Fact)
+			settled := ev.Decision == events.DecisionReject || ev.Decision == events.DecisionPromote && ev.Into != ev.Fact
+			if ok && !settled {
+				list = append(list, t)
+			}
+		case events.FactForgotten:
+			e.waiting.take(ev.Fact)
 		default:
 		}
 	}
 	return list
 }
 
-// embeddable takes any version of the types that carry a text.
+// embeddable takes any version of the types that carry a text, or decide
+// whether one is shown.
 func embeddable(typ string) bool {
-	return strings.HasPrefix(typ, "annals.episode.captured.") || strings.HasPrefix(typ, "annals.fact.proposed.")
+	return slices.ContainsFunc([]string{
+		"annals.episode.captured.", "annals.fact.proposed.", "annals.fact.decided.", "annals.fact.forgotten.",
+	}, func(prefix string) bool { return strings.HasPrefix(typ, prefix) })
 }
 
 // embed appends the vectors of a batch. Its only errors are the context's.

@@ -199,7 +199,7 @@ func TestEmbedder(t *testing.T) {
 
 		model := &hashModel{batch: 3}
 		checkpoint := newMemCheckpoint()
-		log := f.embedding(t, model, checkpoint, rejected.Position-1)
+		log := f.embedding(t, model, checkpoint, rejected.Position-2)
 		got := f.vectors(t)
 		for id, text := range want {
 			if len(got[id]) != 1 || fmt.Sprint(got[id][0]) != fmt.Sprint(direction(text)) {

@@ -57,3 +57,14 @@ func (l *faultyLog) AppendBatch(ctx context.Context, batch []events.Pending) ([]
 }
 
 func unavailable() error { return events.ErrUnavailable }
+
+// second is a fault that lets one append pass and plans the given one for the
+// next. At is where the fault is planned; commands must not run at once.
+func (l *faultyLog) second(at *func() error, do func() error) func() error {
+	return func() error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		*at = do
+		return nil
+	}
+}

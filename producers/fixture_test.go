@@ -226,6 +226,19 @@ func (f *fixture) valueAt(t time.Time) string {
 	return f.value(fact)
 }
 
+// commits are all commits of an aggregate.
+func (f *fixture) commits(a events.Aggregate) []events.Recorded {
+	f.Helper()
+	var list []events.Recorded
+	for r, err := range f.log.ReadAggregate(f.Context(), a, 0) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
 // last is the last commit of an aggregate of the tenant acme.
 func (f *fixture) last(kind events.Kind, id string) events.Recorded {
 	f.Helper()
@@ -258,6 +271,21 @@ func (f *fixture) forgetEpisode(id string) {
 	if err := f.keys.DestroyRecord(f.Context(), last.Aggregate.Tenant, id); err != nil {
 		f.Fatal(err)
 	}
+}
+
+// loseSource does what the saga does to maria's city when an episode is
+// forgotten: it takes it from the facts, and those that have no other go.
+func (f *fixture) loseSource(id string) {
+	f.Helper()
+	slot := f.slot()
+	list := slot.Losses(
+		func(*events.SlotFact) bool { return true },
+		func(src events.SourceRef) (string, bool) { return someID, src.Episode == id },
+	)
+	if len(list) == 0 {
+		f.Fatal("no fact has the source")
+	}
+	f.append(f.last(events.KindFact, slotOfMaria(f)).Aggregate, slot.Position, list...)
 }
 
 // forgetSubject does what the saga does to a subject: tombstone, keys, name.

@@ -50,6 +50,8 @@ func (b *book) place(o observation) string {
 		Ref: events.SourceRef{Episode: "e" + id, Subject: "s"}, Found: true, Trust: events.TrustSystem,
 	}}
 	equal := func(other string) bool { return b.values[other] == o.value }
+	f = producers.Supported(f, evidence)
+	b.fold(f)
 	list := producers.Decide(&b.slot, f, evidence, equal, producers.DefaultPolicy())
 	b.values[id] = o.value
 	b.fold(list...)

@@ -16,11 +16,12 @@ import (
 )
 
 // maxTries bounds how often a command decides again because another one was
-// faster on its slot. Each time somebody made progress.
-const maxTries = 100
+// faster on its slot. Each time somebody made progress, and no command needs
+// more than a few commits.
+const maxTries = 200
 
-// Propose adds a candidate to its slot and decides on it, in one commit. A
-// candidate that is not promoted is an answer, not an error.
+// Propose adds a candidate to its slot, and then decides on it in a commit of
+// its own. A candidate that is not promoted is an answer, not an error.
 func (g *Gateway) Propose(ctx context.Context, caller events.Caller, key string, r ProposeRequest) (Proposed, error) {
 	now := g.clock()
 	if err := permit(caller, events.RoleAgent, events.RoleAdmin); err != nil {
@@ -60,8 +61,12 @@ type proposal struct {
 	candidate events.FactProposed
 	value     jsontext.Value // canonical
 	sources   []string
-	// own is the commit of this very command, once it is in the log.
-	own *events.Recorded
+	// before is what the log said of the sources before the candidate was
+	// written; nil if it was in the log already.
+	before []Evidence
+	// decided is the first commit that decides on the candidate, once it is in
+	// the log.
+	decided *events.Recorded
 }
 
 func (g *Gateway) newProposal(w *work, r ProposeRequest, trust events.Trust) (*proposal, error) {
@@ -101,82 +106,142 @@ func (g *Gateway) newProposal(w *work, r ProposeRequest, trust events.Trust) (*p
 	}, nil
 }
 
-// propose decides and appends under the position it decided on, again and
-// again until nobody was faster.
+// propose brings the candidate into the log, unless it is there, and decides on
+// it. Both are appended under the position that was read, again and again until
+// nobody was faster.
+//
+// The candidate has its commit to itself, so that its sealed content can be
+// removed from the log without anything that the decision says about other
+// facts.
 func (g *Gateway) propose(ctx context.Context, p *proposal, now time.Time) (Proposed, error) {
+	isCurrent := false // the slot is as the log has it, for all that is known
 	for range maxTries {
-		if err := g.refresh(ctx, p.slot, p.see); err != nil {
-			return Proposed{}, err
+		if !isCurrent {
+			if err := g.refresh(ctx, p.slot, p.see); err != nil {
+				return Proposed{}, err
+			}
 		}
-		if p.slot.Find(p.id) != nil {
-			return g.proposedBefore(ctx, p)
+		f := p.slot.Find(p.id)
+		switch {
+		case f == nil:
+			var err error
+			if isCurrent, err = g.appendCandidate(ctx, p, now); err != nil {
+				return Proposed{}, err
+			}
+			continue
+		case f.Status == events.StatusDeleted,
+			p.decided == nil && f.Status != events.StatusCandidate, // which nobody does
+			!p.opens(events.KindFact, events.TypeFactProposed, f.Content):
+			return Proposed{}, g.forgotten(ctx, p.work)
 		}
-		ack, evidence, err := g.tryPropose(ctx, p, now)
-		if errors.Is(err, events.ErrConflict) || err == nil && ack.Duplicate {
-			runtime.Gosched()
-			continue // if it is this very command's commit, it is seen now
+		// The candidate is there: whether or not the caller waits, it is decided on.
+		ctx = context.WithoutCancel(ctx)
+		if p.decided != nil {
+			return g.decidedBefore(ctx, p)
 		}
+		evidence, err := g.evidence(ctx, p.slot.aggregate.Tenant, p.sources)
 		if err != nil {
 			return Proposed{}, err
 		}
-		position, err := g.dropLostSources(ctx, p, evidence)
-		if err != nil {
+		if isCurrent, err = g.decide(ctx, p, f, evidence, now); err != nil {
 			return Proposed{}, err
 		}
-		answer := answerOf(p.own.Events, p.id)
-		answer.Position = max(ack.Position, position)
-		return answer, nil
+		if isCurrent {
+			return g.answer(ctx, p, evidence)
+		}
 	}
 	return Proposed{}, fmt.Errorf("propose fact: %w", events.ErrConflict)
 }
 
-// see keeps the commit of this very command when it passes by.
+// see keeps the first decision on the candidate when it passes by. In a log of
+// an earlier version it is in the candidate's own commit.
 func (p *proposal) see(r events.Recorded) {
-	if r.ID == p.id {
-		p.own = &r
+	if p.decided != nil {
+		return
+	}
+	for _, e := range r.Events {
+		if e, ok := e.(events.FactDecided); ok && e.Fact == p.id {
+			p.decided = &r
+		}
 	}
 }
 
-// tryPropose decides on the slot as it was read and appends the decision.
-func (g *Gateway) tryPropose(ctx context.Context, p *proposal, now time.Time) (events.Ack, []Evidence, error) {
-	evidence, err := g.evidence(ctx, p.slot.aggregate.Tenant, p.sources)
-	if err != nil {
-		return events.Ack{}, nil, err
+// appendCandidate appends the candidate alone, with the sources and the trust
+// that the log gives it now, and says whether it did: if another commit was
+// faster, the slot has to be read.
+func (g *Gateway) appendCandidate(ctx context.Context, p *proposal, now time.Time) (bool, error) {
+	if p.before == nil {
+		evidence, err := g.evidence(ctx, p.slot.aggregate.Tenant, p.sources)
+		if err != nil {
+			return false, err
+		}
+		p.before = evidence
+		p.candidate = Supported(p.candidate, evidence)
 	}
+	return g.appendTo(ctx, p, p.id, now, []events.Event{p.candidate})
+}
+
+// decide appends the decision on the candidate as it stands in the slot, and
+// says whether it did: if another commit was faster, the slot has to be read.
+func (g *Gateway) decide(ctx context.Context, p *proposal, f *events.SlotFact, evidence []Evidence, now time.Time) (bool, error) {
 	if err := g.openValues(ctx, p.slot); err != nil {
-		return events.Ack{}, nil, err
+		return false, err
 	}
-	c := events.Commit{
-		ID: p.id, Aggregate: p.slot.aggregate, Time: now, Principal: p.principal,
-		Events: Decide(&p.slot.Slot, p.candidate, evidence, p.slot.equalTo(p.value, now), g.policy),
-	}
-	ack, err := g.log.Append(ctx, c, events.Expect(p.slot.Position))
-	if err != nil {
-		return events.Ack{}, nil, fmt.Errorf("append fact: %w", err)
-	}
-	if !ack.Duplicate {
-		p.own = &events.Recorded{Commit: c, Position: ack.Position}
-	}
-	return ack, evidence, nil
+	list := Decide(&p.slot.Slot, f.FactProposed, evidence, p.slot.equalTo(p.value, now), g.policy)
+	return g.appendTo(ctx, p, token.Decision(p.id), now, list)
 }
 
-// proposedBefore is the answer to a command that is in the log already: the
-// first answer, unless it was forgotten since.
-func (g *Gateway) proposedBefore(ctx context.Context, p *proposal) (Proposed, error) {
-	f := p.slot.Find(p.id)
-	if f.Status == events.StatusDeleted || p.own == nil || !p.opens(events.KindFact, events.TypeFactProposed, f.Content) {
-		return Proposed{}, g.forgotten(ctx, p.work)
+// appendTo appends a commit to the slot as it was read and folds it. It says
+// whether it did: not if the slot is elsewhere, or has this very commit.
+func (g *Gateway) appendTo(ctx context.Context, p *proposal, id string, now time.Time, list []events.Event) (bool, error) {
+	c := events.Commit{ID: id, Aggregate: p.slot.aggregate, Time: now, Principal: p.principal, Events: list}
+	ack, err := g.log.Append(ctx, c, events.Expect(p.slot.Position))
+	switch {
+	case errors.Is(err, events.ErrConflict), err == nil && ack.Duplicate:
+		runtime.Gosched()
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("append fact: %w", err)
 	}
+	// When the log recorded it is not told, and nothing here asks for it.
+	r := events.Recorded{Commit: c, Position: ack.Position}
+	p.slot.Apply(r)
+	p.see(r)
+	return true, nil
+}
+
+// answer is the answer to a command that has just decided, on the evidence.
+//
+// The evidence was read when the candidate was in the log. So a source whose
+// forget could not find the candidate has its tombstone in it, and is taken from
+// the candidate here; a forget that came later finds the candidate.
+func (g *Gateway) answer(ctx context.Context, p *proposal, evidence []Evidence) (Proposed, error) {
+	a := answerOf(p.decided.Events, p.id)
+	a.Position = p.decided.Position
+	if p.before != nil && !slices.ContainsFunc(p.before, func(e Evidence) bool { return e.Found && !e.Forgotten }) {
+		return a, nil // it never had a source that could be lost
+	}
+	position, err := g.dropLost(ctx, p, evidence)
+	if err != nil {
+		return Proposed{}, err
+	}
+	a.Position = max(a.Position, position)
+	return a, nil
+}
+
+// decidedBefore is the answer to a command that has been decided before: the
+// first answer, whatever became of the fact, unless it was forgotten.
+func (g *Gateway) decidedBefore(ctx context.Context, p *proposal) (Proposed, error) {
 	evidence, err := g.evidence(ctx, p.slot.aggregate.Tenant, p.sources)
 	if err != nil {
 		return Proposed{}, err
 	}
-	answer := answerOf(p.own.Events, p.id)
-	answer.Position = p.own.Position
+	a := answerOf(p.decided.Events, p.id)
+	a.Position = p.decided.Position
 	if _, err := g.dropLost(ctx, p, evidence); err != nil {
 		return Proposed{}, err
 	}
-	return answer, nil
+	return a, nil
 }
 
 // answerOf reads the answer off the events of the commit.
@@ -192,23 +257,6 @@ func answerOf(list []events.Event, candidate string) Proposed {
 		}
 	}
 	return p
-}
-
-// dropLostSources asks the log about the sources once more after the append,
-// for one may have been forgotten between the decision and the append, when
-// the forget could not know of the fact yet. A forget that comes later finds
-// the fact in the log. It goes on when the caller has given up, for the fact is
-// there already.
-func (g *Gateway) dropLostSources(ctx context.Context, p *proposal, before []Evidence) (uint64, error) {
-	ctx = context.WithoutCancel(ctx)
-	if !slices.ContainsFunc(before, func(e Evidence) bool { return e.Found && !e.Forgotten }) {
-		return 0, nil
-	}
-	after, err := g.evidence(ctx, p.slot.aggregate.Tenant, p.sources)
-	if err != nil {
-		return 0, err
-	}
-	return g.dropLost(ctx, p, after)
 }
 
 // dropLost takes the forgotten sources from the facts of the slot that have

@@ -16,11 +16,12 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 	"github.com/annals-memory/annals/producers"
 )
 
-// R-5, R-6: a promoted fact has all that was said, in one commit with the
-// decision.
+// A promoted fact has all that was said, in a commit of its own; the decision is
+// the next one of the slot.
 func TestPropose(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, s store) {
@@ -41,10 +42,14 @@ func TestPropose(t *testing.T) {
 		sid := subjectOf(f, e)
 		slot := tenant.Hash("slot", sid+"\x00city\x00home")
 		rec := f.last(events.KindFact, slot)
-		if rec.Position != p.Position || rec.ID != p.CandidateID || len(rec.Events) != 3 {
+		if rec.Position != p.Position || rec.ID != token.Decision(p.CandidateID) || len(rec.Events) != 2 {
 			t.Fatalf("%+v", rec)
 		}
-		proposed, _ := rec.Events[0].(events.FactProposed)
+		commits := f.commits(rec.Aggregate)
+		if len(commits) != 2 || commits[0].ID != p.CandidateID || len(commits[0].Events) != 1 {
+			t.Fatalf("%+v", commits)
+		}
+		proposed, _ := commits[0].Events[0].(events.FactProposed)
 		wantEvent := events.FactProposed{
 			Fact: p.CandidateID, Subject: sid, Class: tenant.Hash("category", "profile"), Predicate: tenant.Hash("predicate", "city"),
 			Scope: tenant.Hash("scope", "home"), Category: tenant.Hash("category", "profile"), Confidence: 1, Trust: events.TrustUser,
@@ -55,7 +60,7 @@ func TestPropose(t *testing.T) {
 			t.Error(diff)
 		}
 		var folded events.Slot
-		folded.Apply(rec)
+		folded.Apply(commits[0])
 		if v := f.value(folded.Facts[0]); v != `{"city":"Rome"}` {
 			t.Errorf("value %s", v)
 		}
@@ -326,34 +331,135 @@ func slotOfMaria(f *fixture) string {
 
 func TestProposeAfterACrash(t *testing.T) {
 	t.Parallel()
-	for name, plan := range map[string]func(*faultyLog){
-		"before the event": func(l *faultyLog) { l.before = unavailable },
-		"after the event":  func(l *faultyLog) { l.after = unavailable },
+	for name, tt := range map[string]struct {
+		plan func(*faultyLog)
+		left int // commits of the slot that the first attempt left
+	}{
+		"before the candidate": {func(l *faultyLog) { l.before = unavailable }, 0},
+		"after the candidate":  {func(l *faultyLog) { l.after = unavailable }, 1},
+		"before the decision":  {func(l *faultyLog) { l.before = l.second(&l.before, unavailable) }, 1},
+		"after the decision":   {func(l *faultyLog) { l.after = l.second(&l.after, unavailable) }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachStore(t, func(t *testing.T, s store) {
 				log := &faultyLog{Log: s.log, kind: events.KindFact}
-				plan(log)
+				tt.plan(log)
 				f := s.openOn(t, log, s.rows)
 				r := claim(`"Rome"`, day(3), f.capture("maria", "moved"))
 				if _, err := f.Propose(t.Context(), user("acme"), "key", r); !errors.Is(err, events.ErrUnavailable) {
 					t.Fatal(err)
 				}
+				slot := events.Aggregate{Tenant: f.tenant().Token(), Kind: events.KindFact, ID: slotOfMaria(f)}
+				if n := len(f.commits(slot)); n != tt.left {
+					t.Errorf("%d commits are left, want %d", n, tt.left)
+				}
 				p, err := f.Propose(t.Context(), user("acme"), "key", r)
 				if err != nil || p.Decision != events.DecisionPromote {
 					t.Fatalf("%+v, %v", p, err)
 				}
-				if slot := f.slot(); len(slot.Facts) != 1 {
-					t.Errorf("%d candidates", len(slot.Facts))
+				again, err := s.open(t).Propose(t.Context(), user("acme"), "key", r)
+				if diff := cmp.Diff(p, again); diff != "" || err != nil {
+					t.Errorf("once more: %v %s", err, diff)
+				}
+				if n := len(f.commits(slot)); n != 2 || len(f.slot().Facts) != 1 {
+					t.Errorf("%d commits with %d candidates", n, len(f.slot().Facts))
 				}
 			})
 		})
 	}
 }
 
-// A source that is forgotten while the fact is being decided takes the fact
-// with it, unless it has another.
+// A candidate whose command was cut off is true at no time, stands in nobody's
+// way, cannot be retracted, and is decided by its command alone.
+func TestUndecided(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		log := &faultyLog{Log: s.log, kind: events.KindFact}
+		log.after = unavailable
+		f := s.openOn(t, log, s.rows)
+		ctx, who, e := t.Context(), user("acme"), f.capture("maria", "moved")
+		if _, err := f.Propose(ctx, who, "key", claim(`"Rome"`, day(3), e)); !errors.Is(err, events.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		if facts := f.slot().Facts; len(facts) != 1 || facts[0].Decision.Decision != "" || f.valueAt(day(4)) != "" {
+			t.Fatalf("%+v", facts)
+		}
+		id := f.slot().Facts[0].Fact
+		if _, err := f.Retract(ctx, who, "", id, producers.RetractRequest{Reason: "r"}); !errors.Is(err, events.ErrNotFound) {
+			t.Errorf("retracted: %v", err)
+		}
+		equal := f.propose(claim(`"Rome"`, day(3), e))
+		if equal.FactID != equal.CandidateID || len(equal.Superseded) != 0 {
+			t.Errorf("the undecided one has a part in %+v", equal)
+		}
+		f.propose(claim(`"Oslo"`, day(9), e))
+		p, err := f.Propose(ctx, who, "key", claim(`"Rome"`, day(3), e))
+		if err != nil || p.CandidateID != id || p.FactID != equal.FactID || p.Gates[4].Reason != producers.ReasonEqual {
+			t.Errorf("decided late: %+v, %v", p, err)
+		}
+		if got := f.valueAt(day(20)); got != `"Oslo"` {
+			t.Errorf("current is %s", got)
+		}
+		disjoint(t, f.slot())
+	})
+}
+
+// An undecided candidate can be forgotten; its command is not decided any more.
+func TestUndecidedIsForgotten(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		log := &faultyLog{Log: s.log, kind: events.KindFact}
+		log.after = unavailable
+		f := s.openOn(t, log, s.rows)
+		r := claim(`"Rome"`, day(3), f.capture("maria", "moved"))
+		if _, err := f.Propose(t.Context(), user("acme"), "key", r); !errors.Is(err, events.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		slot := f.last(events.KindFact, slotOfMaria(f))
+		f.append(slot.Aggregate, slot.Position, events.FactForgotten{Fact: f.slot().Facts[0].Fact, Erasure: newID()})
+		if _, err := f.Propose(t.Context(), user("acme"), "key", r); !errors.Is(err, events.ErrForgotten) {
+			t.Errorf("%v", err)
+		}
+		if n := len(f.commits(slot.Aggregate)); n != 2 {
+			t.Errorf("%d commits", n)
+		}
+	})
+}
+
+// One command that runs many times at once has one candidate, one decision and
+// one answer.
+func TestProposeOneKeyAtOnce(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		gateways := []*fixture{s.open(t), s.open(t), s.open(t), s.open(t)}
+		f := gateways[0]
+		r := claim(`"Rome"`, day(3), f.capture("maria", "moved"))
+		answers := make([]producers.Proposed, 20)
+		var wg sync.WaitGroup
+		for i := range answers {
+			wg.Go(func() {
+				var err error
+				if answers[i], err = gateways[i%4].Propose(t.Context(), user("acme"), "key", r); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		for _, a := range answers {
+			if diff := cmp.Diff(answers[0], a); diff != "" {
+				t.Error(diff)
+			}
+		}
+		slot := f.last(events.KindFact, slotOfMaria(f)).Aggregate
+		if n := len(f.commits(slot)); n != 2 || answers[0].Decision != events.DecisionPromote {
+			t.Errorf("%d commits, %+v", n, answers[0])
+		}
+	})
+}
+
+// A source that is forgotten before its forget could find the fact takes the
+// fact with it, unless it has another; then the fact is rejected.
 func TestSourceForgottenMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -363,7 +469,7 @@ func TestSourceForgottenMeanwhile(t *testing.T) {
 		want   events.FactStatus
 	}{
 		"the only source":        {func(f *fixture, s string) { f.forgetEpisode(s) }, false, false, events.StatusDeleted},
-		"one of two":             {func(f *fixture, s string) { f.forgetEpisode(s) }, true, false, events.StatusActive},
+		"one of two":             {func(f *fixture, s string) { f.forgetEpisode(s) }, true, false, events.StatusRejected},
 		"the source's subject":   {func(f *fixture, _ string) { f.forgetSubject("jon") }, false, false, events.StatusDeleted},
 		"added to an equal fact": {func(f *fixture, s string) { f.forgetEpisode(s) }, false, true, events.StatusDeleted},
 	} {
@@ -420,7 +526,59 @@ func TestSourceForgottenMeanwhile(t *testing.T) {
 	}
 }
 
-// The neighbour that nothing is changed for: the control of the test above.
+// A forget that finds the candidate in the log before it is decided is seen by
+// the decision.
+func TestSourceForgottenWhileUndecided(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		extra, equal bool
+		want         events.FactStatus
+	}{
+		"the only source":        {false, false, events.StatusDeleted},
+		"one of two":             {true, false, events.StatusRejected},
+		"added to an equal fact": {true, true, events.StatusRejected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachStore(t, func(t *testing.T, s store) {
+				plain := s.open(t)
+				log := &faultyLog{Log: s.log, kind: events.KindFact}
+				f := s.openOn(t, log, s.rows)
+				source, other := plain.capture("maria", "one"), plain.capture("maria", "two")
+				r := claim(`"Rome"`, day(3), source)
+				if tt.extra {
+					r.SourceEpisodes = append(r.SourceEpisodes, other)
+				}
+				var kept string
+				if tt.equal {
+					kept = plain.propose(claim(`"Rome"`, day(2), other)).FactID
+				}
+				log.before = log.second(&log.before, func() error {
+					plain.forgetEpisode(source)
+					plain.loseSource(source)
+					return nil
+				})
+				_, err := f.Propose(t.Context(), user("acme"), "", r)
+				if tt.want == events.StatusDeleted != errors.Is(err, events.ErrForgotten) || tt.want != events.StatusDeleted && err != nil {
+					t.Fatal(err)
+				}
+				facts := f.slot().Facts
+				if c := facts[len(facts)-1]; c.Status != tt.want || slices.ContainsFunc(c.Sources, func(src events.SourceRef) bool {
+					return src.Episode == source
+				}) {
+					t.Errorf("%+v, want %s", c, tt.want)
+				}
+				if tt.equal {
+					if k := f.slot().Find(kept); k.Status != events.StatusActive || len(k.Sources) != 1 {
+						t.Errorf("%+v", k)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The neighbour that nothing is changed for: the control of the tests above.
 func TestSourceKept(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t).open(t)

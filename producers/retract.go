@@ -14,8 +14,8 @@ import (
 	"github.com/annals-memory/annals/events/token"
 )
 
-// Retract ends a fact, or withdraws a candidate, without a replacement. Once
-// it is retracted every retraction has the answer of the first. A fact whose
+// Retract ends a fact, or withdraws a candidate that has been decided on, without
+// a replacement. Once it is retracted every retraction has the answer of the first. A fact whose
 // key is gone is events.ErrNotFound, like one that never was or is another
 // tenant's: without its key nobody can tell.
 func (g *Gateway) Retract(ctx context.Context, caller events.Caller, key, fact string, r RetractRequest) (Written, error) {
@@ -136,7 +136,11 @@ func retractable(f *events.SlotFact, subjectForgotten bool, trust events.Trust) 
 		return false, events.ErrForgotten
 	case events.StatusRejected, events.StatusMerged:
 		return false, events.ErrNotFound // no fact ever had this id
-	case events.StatusCandidate, events.StatusActive, events.StatusSuperseded:
+	case events.StatusCandidate:
+		if f.Decision.Decision == "" {
+			return false, events.ErrNotFound // its command is still at work, or was cut off
+		}
+	case events.StatusActive, events.StatusSuperseded:
 	}
 	if trust <= events.TrustTool && trust < f.Trust {
 		return false, refused("lower_trust", "fact", "must not be of higher trust than an external or tool channel")

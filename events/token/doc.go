@@ -44,6 +44,7 @@
 //	SubjectErasure  erasure    subject id, without a length
 //	Tombstone       tombstone  erasure, kind, id of the aggregate, position
 //	Vector          none       the word vector, record, model, with NUL between; SHA-256 without a key
+//	Decision        none       the word decision, candidate, with NUL between; SHA-256 without a key
 //
 // # Guarantees
 //

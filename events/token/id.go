@@ -41,6 +41,13 @@ func Vector(record, model string) string {
 	return version8(sum[:])
 }
 
+// Decision returns the id of the commit that first decides on a candidate. It
+// needs no key either.
+func Decision(candidate string) string {
+	sum := sha256.Sum256([]byte("decision\x00" + candidate))
+	return version8(sum[:])
+}
+
 // CanonicalID returns a UUID of any version, with letters in any case, in the
 // form in which records have it, in lower case, or "" for what is no UUID.
 func CanonicalID(s string) string {
