@@ -5,5 +5,7 @@
 // product of two float32 values is exact, so that fused and separate multiplication agree, and it sums in one fixed order:
 // sixteen interleaved sums, joined in a fixed tree, then the tail one by one.
 //
+// The integer product also comes for many rows at once, which takes four at a time and asks the memory for what lies ahead.
+//
 // The functions do not check lengths beyond what slicing does: the row must hold at least as many values as the query.
 package dot
