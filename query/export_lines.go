@@ -82,7 +82,7 @@ type ExportFact struct {
 
 	Decision *ExportDecision `json:"decision,omitempty"`
 	// Retraction is the reason it was retracted for.
-	Retraction string          `json:"retraction,omitempty"`
+	Retraction string           `json:"retraction,omitempty"`
 	Versions   []ExportRevision `json:"versions"`
 }
 

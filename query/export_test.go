@@ -296,13 +296,7 @@ func TestExportOfHeld(t *testing.T) {
 	t.Parallel()
 	n, s := inMemory(t), newSigning(t)
 	n.Tell("maria", "maria is here")
-	agg := events.Aggregate{Tenant: n.tenantToken(), Kind: events.KindSubject, ID: n.subject("maria")}
-	state, err := events.ReadSubject(t.Context(), n.Events, agg.Tenant, agg.ID)
-	must(t, err)
-	_, err = n.Events.Append(t.Context(), events.Commit{
-		ID: newID(), Aggregate: agg, Time: n.Clock.Now(), Events: []events.Event{events.SubjectHeld{Hold: "case-7"}},
-	}, events.Expect(state.Position))
-	must(t, err)
+	n.putHold("maria")
 	var out bytes.Buffer
 	must(t, n.exporter(s).Export(t.Context(), as(events.RoleAuditor), query.ExportRequest{Subject: "maria", WaitFor: n.End()}, &out))
 	lines := decodeLines(t, out.Bytes())

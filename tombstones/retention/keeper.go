@@ -1,0 +1,259 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+)
+
+const (
+	// pageSize is how many memories are looked at with one snapshot.
+	pageSize = 500
+	// MaxBatch is the most memories that one erasure ends.
+	MaxBatch = 500
+	// DefaultInterval is the time between two runs.
+	DefaultInterval = time.Hour
+)
+
+// ErrConfig says that a keeper was made without something it needs.
+var ErrConfig = errors.New("retention: configuration is incomplete")
+
+// Config is what a keeper is made of. Logger and Interval may be absent; all else
+// is required.
+type Config struct {
+	// Schedule is nil where everything is kept.
+	Schedule *Schedule
+	Memories Memories
+	Keys     Keys
+	Log      Log
+	Eraser   Eraser
+	// Now is the clock that time is over by.
+	Now func() time.Time
+	// Interval is the time between two runs; 0 is DefaultInterval.
+	Interval time.Duration
+	// Logger is told counts; nil tells nobody.
+	Logger *slog.Logger
+}
+
+// Keeper carries out a schedule. It is safe for concurrent use.
+type Keeper struct {
+	c Config
+}
+
+// New makes a keeper. It starts no goroutine. The error is ErrConfig.
+func New(c Config) (*Keeper, error) {
+	if c.Memories == nil || c.Keys == nil || c.Log == nil || c.Eraser == nil || c.Now == nil {
+		return nil, ErrConfig
+	}
+	if c.Interval <= 0 {
+		c.Interval = DefaultInterval
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Keeper{c}, nil
+}
+
+// Run carries out the schedule at once and then at every interval, until the
+// context ends. It does not return before, and then nil: what fails is told to the
+// logger and tried again at the next interval. Without a schedule it does nothing.
+func (k *Keeper) Run(ctx context.Context) error {
+	if k.c.Schedule == nil {
+		<-ctx.Done()
+		return nil
+	}
+	tick := time.NewTicker(k.c.Interval)
+	defer tick.Stop()
+	for {
+		n, err := k.Pass(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			k.c.Logger.LogAttrs(ctx, slog.LevelError, "retention retries", slog.Int("erased", n), slog.String("cause", err.Error()))
+		case n > 0:
+			k.c.Logger.LogAttrs(ctx, slog.LevelInfo, "retention has erased", slog.Int("erased", n))
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Pass ends what is over now, tenant by tenant, in batches of MaxBatch. It returns
+// how many memories it has ended, those that were derived from them left out. A
+// tenant that cannot be seen to does not stop the others; the error is the first
+// of them.
+func (k *Keeper) Pass(ctx context.Context) (erased int, err error) {
+	if k.c.Schedule == nil {
+		return 0, nil
+	}
+	if err := k.caughtUp(ctx); err != nil {
+		return 0, err
+	}
+	at := k.c.Now()
+	var failed error
+	for tenant, err := range k.c.Keys.Tenants(ctx) {
+		if err != nil {
+			return erased, errors.Join(failed, fmt.Errorf("list tenants: %w", err))
+		}
+		n, err := k.tenant(ctx, tenant, at)
+		erased += n
+		if err != nil && failed == nil {
+			failed = err
+		}
+		if ctx.Err() != nil {
+			return erased, fmt.Errorf("retention: %w", context.Cause(ctx))
+		}
+	}
+	return erased, failed
+}
+
+// caughtUp waits for the views: what was confirmed meanwhile is not over.
+func (k *Keeper) caughtUp(ctx context.Context) error {
+	state, err := k.c.Log.State(ctx)
+	if err != nil {
+		return fmt.Errorf("read state of the log: %w", err)
+	}
+	if err := k.c.Memories.WaitFor(ctx, state.Last); err != nil {
+		return fmt.Errorf("wait for views: %w", err)
+	}
+	return nil
+}
+
+func (k *Keeper) tenant(ctx context.Context, tenant string, at time.Time) (erased int, err error) {
+	t, err := k.c.Keys.TenantByToken(ctx, tenant)
+	if errors.Is(err, seal.ErrKeyDestroyed) {
+		return 0, nil // it was destroyed since it was listed
+	}
+	if err != nil {
+		return 0, fmt.Errorf("find tenant: %w", err)
+	}
+	b := batch{k: k, tenant: tenant, held: k.holds(tenant), ids: make(map[events.Cause][]string)}
+	rules := k.c.Schedule.rules(t)
+	err = k.walk(ctx, tenant, func(m *Memory) error {
+		v := rules.judge(m, at)
+		if !v.due {
+			return nil
+		}
+		return b.add(ctx, m, v.cause)
+	})
+	if err == nil {
+		err = b.flush(ctx)
+	}
+	return b.erased, err
+}
+
+// walk calls do with every memory of a tenant.
+func (k *Keeper) walk(ctx context.Context, tenant string, do func(*Memory) error) error {
+	for _, list := range []func(context.Context, string, string, int) ([]Memory, string, error){
+		k.c.Memories.Episodes, k.c.Memories.Facts,
+	} {
+		for after, more := "", true; more; {
+			page, next, err := list(ctx, tenant, after, pageSize)
+			if err != nil {
+				return fmt.Errorf("list memories: %w", err)
+			}
+			for i := range page {
+				if err := do(&page[i]); err != nil {
+					return err
+				}
+			}
+			after, more = next, next != ""
+		}
+	}
+	return nil
+}
+
+// holds remembers which subjects are held, for as long as one tenant takes.
+type holds struct {
+	log    Log
+	tenant string
+	known  map[string]bool
+}
+
+func (k *Keeper) holds(tenant string) *holds {
+	return &holds{log: k.c.Log, tenant: tenant, known: make(map[string]bool)}
+}
+
+// has asks the log itself whether a subject is held.
+func (h *holds) has(ctx context.Context, sid string) (bool, error) {
+	if held, ok := h.known[sid]; ok {
+		return held, nil
+	}
+	s, err := events.ReadSubject(ctx, h.log, h.tenant, sid)
+	if err != nil {
+		return false, fmt.Errorf("find holds: %w", err)
+	}
+	h.known[sid] = len(s.Holds) > 0
+	return len(s.Holds) > 0, nil
+}
+
+// batch is what waits to be ended.
+type batch struct {
+	k      *Keeper
+	tenant string
+	held   *holds
+	ids    map[events.Cause][]string
+	erased int
+}
+
+func (b *batch) add(ctx context.Context, m *Memory, cause events.Cause) error {
+	held, err := b.held.has(ctx, m.Subject)
+	if err != nil || held {
+		return err
+	}
+	b.ids[cause] = append(b.ids[cause], m.ID)
+	if len(b.ids[cause]) < MaxBatch {
+		return nil
+	}
+	return b.end(ctx, cause)
+}
+
+func (b *batch) flush(ctx context.Context) error {
+	return errors.Join(b.end(ctx, events.CauseRetention), b.end(ctx, events.CauseExpiry))
+}
+
+// end ends what waits for one cause. What somebody else has ended meanwhile is
+// no error: then the others are ended one by one.
+func (b *batch) end(ctx context.Context, cause events.Cause) error {
+	ids := b.ids[cause]
+	b.ids[cause] = nil
+	if len(ids) == 0 {
+		return nil
+	}
+	done, err := b.k.c.Eraser.ForgetDue(ctx, b.tenant, cause, ids)
+	if err == nil {
+		b.erased += done.Matched
+		return nil
+	}
+	if !errors.Is(err, events.ErrNotFound) || len(ids) == 1 {
+		return b.passed(err)
+	}
+	for _, id := range ids {
+		done, err := b.k.c.Eraser.ForgetDue(ctx, b.tenant, cause, []string{id})
+		if err == nil {
+			b.erased += done.Matched
+			continue
+		}
+		if err := b.passed(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passed says what is no error: that something is not there any more.
+func (b *batch) passed(err error) error {
+	if errors.Is(err, events.ErrNotFound) {
+		return nil
+	}
+	return fmt.Errorf("erase: %w", err)
+}
