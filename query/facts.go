@@ -134,6 +134,9 @@ func (s *Service) FactHistory(ctx context.Context, caller events.Caller, req Rec
 			}
 			known[rev.Fact] = f
 		}
+		if undecided(&f, rev.Status) {
+			continue
+		}
 		f.Status, f.Valid = rev.Status, rev.Valid
 		rows = append(rows, projectors.FactAt{FactRow: f, Revision: rev})
 	}
@@ -159,8 +162,20 @@ func (r *reading) fact(id string) (projectors.FactRow, error) {
 		return projectors.FactRow{}, fmt.Errorf("read fact: %w", err)
 	case row.Status == events.StatusDeleted:
 		return projectors.FactRow{}, events.ErrForgotten
+	case undecided(&row, row.Status):
+		return projectors.FactRow{}, events.ErrNotFound
 	}
 	return row, nil
+}
+
+// undecided reports whether a fact in a state is a candidate that nothing has
+// been decided on, as it is between the two commits of a proposal: that is no
+// version of a fact. One that waits for a review keeps the state of a candidate,
+// and its decision says so; one that was promoted, rejected or merged was a
+// candidate only before.
+func undecided(f *projectors.FactRow, state events.FactStatus) bool {
+	d := f.Decision.Decision
+	return state == events.StatusCandidate && d != events.DecisionReview && d != events.DecisionQuarantine
 }
 
 // facts opens rows and turns them into answers; what has no key is left out.
