@@ -291,7 +291,6 @@ func (n *Node) Run(ctx context.Context) error {
 		return nil
 	}
 	err := n.work(ctx)
-	n.noteDamage(ctx, err)
 	if n.inRecovery() {
 		n.end()
 		<-ctx.Done()
@@ -308,6 +307,7 @@ func (n *Node) work(ctx context.Context) error {
 	} {
 		g.Go(func() error {
 			if err := run(gctx); err != nil && gctx.Err() == nil {
+				n.noteDamage(gctx, err) // before anything else is answered
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			return nil
