@@ -2,6 +2,11 @@
 // that a figure says something on any machine: a ratio to what JetStream alone
 // does with the same bytes at the same durability.
 //
+// Replays are measured over a log of a hundred thousand messages of every kind at
+// least, and a replay that does not come to the digest of the live view fails
+// the run. Scopes too large for the built-in model are measured with [StandIn],
+// and the names of those figures end in _stand_in_vectors.
+//
 // Not guaranteed: that absolute figures repeat. Compare ratios, on a quiet
 // machine.
 package bench
