@@ -40,6 +40,9 @@ type Config struct {
 	Now func() time.Time
 	// Node names this process in Status.
 	Node string
+
+	// quiet is how long a reader waits for what is pending before it asks whether that is still there.
+	quiet time.Duration
 }
 
 func (c *Config) complete() error {
@@ -51,6 +54,9 @@ func (c *Config) complete() error {
 	}
 	if c.CacheBytes <= 0 {
 		c.CacheBytes = DefaultCacheBytes
+	}
+	if c.quiet <= 0 {
+		c.quiet = defaultQuiet
 	}
 	if c.PurgeWait <= 0 {
 		c.PurgeWait = DefaultPurgeWait

@@ -367,7 +367,7 @@ func TestReplayEndsUnderWrites(t *testing.T) {
 			w.append(t, "acme", events.KindTrace, events.SharedID, events.TraceRecalled{Trace: w.id("trace"), Class: "c"})
 		}
 		chunks := make(chan chunk, closeEnough+1)
-		if err := read(t.Context(), w.log, l.spec, from, w.head, chunks); err != nil {
+		if err := read(t.Context(), l.cfg, l.spec, from, w.head, chunks); err != nil {
 			t.Error(err)
 		}
 		close(chunks)

@@ -279,7 +279,7 @@ func (l *lane) run(ctx context.Context) error {
 	chunks, done := make(chan chunk, chunksAhead), make(chan error, 1)
 	go func() {
 		defer close(chunks)
-		done <- read(ctx, l.cfg.Log, l.spec, from, 0, chunks)
+		done <- read(ctx, l.cfg, l.spec, from, 0, chunks)
 	}()
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()

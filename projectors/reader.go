@@ -10,21 +10,21 @@ import (
 	"github.com/annals-memory/annals/events"
 )
 
-// quiet is how long a reader waits for a message that was said to be pending, before it asks the log whether it is still
+// defaultQuiet is how long a reader waits for a message that was said to be pending, before it asks the log whether it is still
 // there: what was erased meanwhile never comes.
-const quiet = 100 * time.Millisecond
+const defaultQuiet = 100 * time.Millisecond
 
 // read sends the log after a position to out, chunk by chunk, and returns with an error, with the context, or when nothing at
 // or below to is left (zero is never). Positions at the end of the log that hold nothing are passed too.
-func read(ctx context.Context, log events.Follower, s *spec, from, to uint64, out chan<- chunk) error {
+func read(ctx context.Context, cfg *Config, s *spec, from, to uint64, out chan<- chunk) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	r := &reader{
-		log: log, spec: s, to: to, out: out, stop: stop,
+		log: cfg.Log, quiet: cfg.quiet, spec: s, to: to, out: out, stop: stop,
 		w: wants{spec: s, seen: make(map[string]bool)}, delivered: from, passed: from,
 	}
 	r.start(ctx, following)
-	for m, err := range log.Follow(following, from) {
+	for m, err := range cfg.Log.Follow(following, from) {
 		if !r.take(ctx, &m, err) {
 			break
 		}
@@ -34,11 +34,12 @@ func read(ctx context.Context, log events.Follower, s *spec, from, to uint64, ou
 
 // reader makes chunks of what a log delivers.
 type reader struct {
-	log  events.Follower
-	spec *spec
-	to   uint64
-	out  chan<- chunk
-	stop context.CancelFunc
+	log   events.Follower
+	quiet time.Duration
+	spec  *spec
+	to    uint64
+	out   chan<- chunk
+	stop  context.CancelFunc
 	// resting is one timer at work or waiting.
 	resting sync.WaitGroup
 
@@ -61,7 +62,7 @@ func (r *reader) start(ctx, following context.Context) {
 	defer r.mu.Unlock()
 	r.resting.Add(1)
 	r.armed = true
-	r.timer = time.AfterFunc(quiet, func() {
+	r.timer = time.AfterFunc(r.quiet, func() {
 		defer r.resting.Done()
 		r.rest(ctx, following)
 	})
@@ -74,7 +75,7 @@ func (r *reader) arm() {
 	}
 	r.armed, r.tookThen = true, r.took
 	r.resting.Add(1)
-	r.timer.Reset(quiet)
+	r.timer.Reset(r.quiet)
 }
 
 // take adds a message to the chunk at hand, and tells whether more are wanted.

@@ -112,7 +112,9 @@ func TestTwiceIsOnce(t *testing.T) {
 	}
 	for _, l := range v.lanes {
 		chunks := make(chan chunk, w.head)
-		if err := read(t.Context(), batching{Follower: w.log, seed: 3}, l.spec, 0, w.head, chunks); err != nil {
+		cfg := *l.cfg
+		cfg.Log = batching{Follower: w.log, seed: 3}
+		if err := read(t.Context(), &cfg, l.spec, 0, w.head, chunks); err != nil {
 			t.Fatal(err)
 		}
 		close(chunks)

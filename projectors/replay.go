@@ -60,7 +60,7 @@ func (b *builder) follow(ctx context.Context, to uint64) error {
 	chunks, done := make(chan chunk, chunksAhead), make(chan error, 1)
 	go func() {
 		defer close(chunks)
-		done <- read(ctx, b.l.cfg.Log, b.l.spec, b.e.state.position, to, chunks)
+		done <- read(ctx, b.l.cfg, b.l.spec, b.e.state.position, to, chunks)
 	}()
 	var err error
 	for c := range chunks {
