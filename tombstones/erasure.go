@@ -1,15 +1,17 @@
 package tombstones
 
-// Level is how far an erasure has come.
-type Level string
+import "github.com/annals-memory/annals/events"
 
-// The levels, in the order in which they are reached.
+// Level is how far an erasure has come.
+type Level = events.Level
+
+// The levels that a call can answer with, in the order in which they are reached.
 const (
-	// LevelDenied: the tombstone is in the log and no serving view shows the
-	// value.
-	LevelDenied Level = "denied"
-	// LevelShredded: the keys are destroyed.
-	LevelShredded Level = "shredded"
+	LevelDenied      = events.LevelDenied
+	LevelHeld        = events.LevelHeld
+	LevelShredded    = events.LevelShredded
+	LevelPurged      = events.LevelPurged
+	LevelBackupsDead = events.LevelBackupsDead
 )
 
 // Erasure is the answer to a forget.
