@@ -17,6 +17,7 @@ import (
 	"github.com/annals-memory/annals/cmd/annals/internal/client"
 	"github.com/annals-memory/annals/cmd/annals/internal/node"
 	"github.com/annals-memory/annals/tombstones/ledger"
+	"github.com/annals-memory/annals/tombstones/retention"
 )
 
 // The exit codes.
@@ -42,6 +43,8 @@ type cli struct {
 	Recall  recallCmd  `cmd:"" help:"Recall memories."`
 	Facts   factsCmd   `cmd:"" help:"Show facts: current, as of a time, or their history."`
 	Forget  forgetCmd  `cmd:"" help:"Forget records, or everything about a subject."`
+	Export  exportCmd  `cmd:"" help:"Hand out all that is kept of a subject, or verify such a file."`
+	Retain  retainCmd  `cmd:"" name:"retention" help:"Show what the retention schedule ends."`
 	Replay  replayCmd  `cmd:"" help:"Rebuild a view from the log and compare digests."`
 	Verify  verifyCmd  `cmd:"" help:"Compare the log with its ledger, and every view with a fresh fold of the log."`
 	Prove   proveCmd   `cmd:"" help:"Prove that the signed tree covers a position of the log."`
@@ -55,6 +58,8 @@ type cli struct {
 
 	// existing says that the command needs a memory that is there.
 	existing bool
+	// schedule is what a preview goes by where no server runs.
+	schedule *retention.Schedule
 }
 
 // terminal is where a command writes.

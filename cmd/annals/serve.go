@@ -15,6 +15,7 @@ type serveCmd struct {
 	NATS       string `help:"External NATS server; without it one runs inside." name:"nats" placeholder:"URL"`
 	NATSListen string `help:"Let the NATS server inside listen here; by default it listens nowhere." name:"nats-listen" placeholder:"HOST:PORT"`
 	Replicas   int    `help:"Replicas of each stream on an external cluster." default:"1"`
+	Retention  string `help:"How long memories are kept: a YAML file; without it for ever." type:"existingfile" placeholder:"FILE"`
 	EmbedURL   string `help:"OpenAI-compatible endpoint for embeddings; without it the built-in model." placeholder:"URL"`
 	EmbedModel string `help:"Model at that endpoint."`
 	EmbedKey   string `help:"Key for that endpoint." env:"ANNALS_EMBED_KEY"`
@@ -39,10 +40,14 @@ func (k serveCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewJSONHandler(t.err, &slog.HandlerOptions{Level: level}))
+	schedule, err := readSchedule(k.Retention)
+	if err != nil {
+		return err
+	}
 	n, err := node.Open(ctx, node.Options{
 		Data: c.Data, Durability: k.Durability, NATS: k.NATS, NATSListen: k.NATSListen, Replicas: k.Replicas,
 		EmbedURL: k.EmbedURL, EmbedModel: k.EmbedModel, EmbedKey: k.EmbedKey, EmbedDim: k.EmbedDim,
-		Logger: log, Version: version(), Recover: true,
+		Retention: schedule, Logger: log, Version: version(), Recover: true,
 	})
 	if err != nil {
 		return fmt.Errorf("start: %w", err)

@@ -72,28 +72,9 @@ type Call struct {
 
 // Do makes the call.
 func (c *Client) Do(ctx context.Context, call Call) error {
-	var body io.Reader
-	if call.Body != nil {
-		b, err := json.Marshal(call.Body)
-		if err != nil {
-			return fmt.Errorf("encode request: %w", err)
-		}
-		body = bytes.NewReader(b)
-	}
-	req, err := http.NewRequestWithContext(ctx, call.Method, c.base+call.Path, body)
+	res, err := c.send(ctx, c.http, call)
 	if err != nil {
-		return fmt.Errorf("make request: %w", err)
-	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if call.Key != "" {
-		req.Header.Set("Idempotency-Key", call.Key)
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return err
 	}
 	defer res.Body.Close() //nolint:errcheck // It was only read.
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
@@ -101,11 +82,7 @@ func (c *Client) Do(ctx context.Context, call Call) error {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	if res.StatusCode/100 != 2 {
-		p := &ProblemError{Status: res.StatusCode}
-		if err := json.Unmarshal(b, p); err != nil || p.Code == "" {
-			p.Code, p.Detail = "not_annals", "the answer is not from an Annals server"
-		}
-		return p
+		return problemOf(res.StatusCode, b)
 	}
 	if call.Out == nil {
 		return nil
@@ -116,27 +93,95 @@ func (c *Client) Do(ctx context.Context, call Call) error {
 	return nil
 }
 
-// handlerTransport serves a request by calling a handler.
+// Stream makes the call and copies the answer to w as it comes, however long it is
+// and takes. What was copied of an answer that is cut off stays.
+func (c *Client) Stream(ctx context.Context, call Call, w io.Writer) error {
+	unhurried := *c.http
+	unhurried.Timeout = 0
+	res, err := c.send(ctx, &unhurried, call)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close() //nolint:errcheck // It was only read.
+	if res.StatusCode/100 != 2 {
+		b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrUnreachable, err)
+		}
+		return problemOf(res.StatusCode, b)
+	}
+	if _, err := io.Copy(w, res.Body); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	return nil
+}
+
+func (c *Client) send(ctx context.Context, by *http.Client, call Call) (*http.Response, error) {
+	var body io.Reader
+	if call.Body != nil {
+		b, err := json.Marshal(call.Body)
+		if err != nil {
+			return nil, fmt.Errorf("encode request: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, call.Method, c.base+call.Path, body)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if call.Key != "" {
+		req.Header.Set("Idempotency-Key", call.Key)
+	}
+	res, err := by.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return res, nil
+}
+
+func problemOf(status int, b []byte) error {
+	p := &ProblemError{Status: status}
+	if err := json.Unmarshal(b, p); err != nil || p.Code == "" {
+		p.Code, p.Detail = "not_annals", "the answer is not from an Annals server"
+	}
+	return p
+}
+
+// handlerTransport serves a request by calling a handler, whose answer is read
+// while it is written.
 type handlerTransport struct{ h http.Handler }
 
 func (t handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	rec := &recorder{header: http.Header{}, status: http.StatusOK}
+	body, w := io.Pipe()
+	rec := &recorder{header: http.Header{}, status: http.StatusOK, body: w, begun: make(chan struct{})}
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}
-	defer r.Body.Close() //nolint:errcheck // It was only read.
 	r.RequestURI = r.URL.RequestURI()
-	t.h.ServeHTTP(rec, r)
+	go func() {
+		t.h.ServeHTTP(rec, r)
+		_ = r.Body.Close() // it was only read
+		rec.begin()
+		_ = w.Close() // a pipe's never fails
+	}()
+	<-rec.begun
 	return &http.Response{
 		StatusCode: rec.status, Status: http.StatusText(rec.status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: rec.header, Body: io.NopCloser(&rec.body), ContentLength: int64(rec.body.Len()), Request: r,
+		Header: rec.sent, Body: body, ContentLength: -1, Request: r,
 	}, nil
 }
 
 type recorder struct {
 	header http.Header
-	body   bytes.Buffer
+	// sent are the headers as they were when the answer began.
+	sent   http.Header
+	body   *io.PipeWriter
 	status int
+	begun  chan struct{}
 	wrote  bool
 }
 
@@ -144,12 +189,21 @@ func (r *recorder) Header() http.Header { return r.header }
 
 func (r *recorder) WriteHeader(status int) {
 	if !r.wrote {
-		r.status, r.wrote = status, true
+		r.status = status
+		r.begin()
+	}
+}
+
+// begin lets the reader have status and headers, once.
+func (r *recorder) begin() {
+	if !r.wrote {
+		r.wrote, r.sent = true, r.header.Clone()
+		close(r.begun)
 	}
 }
 
 func (r *recorder) Write(b []byte) (int, error) {
-	r.wrote = true
+	r.begin()
 	n, err := r.body.Write(b)
 	if err != nil {
 		return n, fmt.Errorf("write answer: %w", err)

@@ -14,15 +14,18 @@ import (
 	"github.com/annals-memory/annals/query"
 	"github.com/annals-memory/annals/tombstones"
 	"github.com/annals-memory/annals/tombstones/ledger"
+	"github.com/annals-memory/annals/tombstones/retention"
 )
 
 // Config is what the door leads to. All of it is required, but beside damage
-// nothing of Gateway, Query, Eraser, Views and Ledger needs to be there.
+// nothing of Gateway, Query, Eraser, Views, Exporter, Retention and Ledger needs to be there.
 type Config struct {
 	Gateway   *producers.Gateway
 	Query     *query.Service
 	Eraser    *tombstones.Eraser
 	Views     *projectors.Views
+	Exporter  *query.Exporter
+	Retention *retention.Keeper
 	Authority *auth.Authority
 	Ledger    *ledger.Ledger
 	// Anchor reads the last checkpoint that is kept outside the log.
@@ -48,6 +51,8 @@ func New(c Config) (*API, error) {
 	a.traces()
 	a.operate()
 	a.ledger()
+	a.exporting()
+	a.retaining()
 	var err error
 	if a.doc, err = openAPI(a.routes, c.Version); err != nil {
 		return nil, fmt.Errorf("OpenAPI: %w", err)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -39,9 +40,11 @@ type Route struct {
 	Reads bool
 	// Recovery says that the route answers while the log is damaged.
 	Recovery bool
-	in, out  reflect.Type
-	media    string // of the answer; application/json if it is ""
-	serve    func(http.ResponseWriter, *http.Request, events.Caller)
+	// limit bounds the call; 0 is requestTimeout.
+	limit   time.Duration
+	in, out reflect.Type
+	media   string // of the answer; application/json if it is ""
+	serve   func(http.ResponseWriter, *http.Request, events.Caller)
 }
 
 // Request is a decoded call.
@@ -150,7 +153,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route Route) {
 		a.log.LogAttrs(asked, slog.LevelDebug, "request", slog.String("route", r.Pattern),
 			slog.Int("status", rec.status), slog.Duration("elapsed", a.now().Sub(start)))
 	}()
-	ctx, cancel := context.WithTimeout(asked, requestTimeout)
+	ctx, cancel := context.WithTimeout(asked, cmp.Or(route.limit, requestTimeout))
 	defer cancel()
 	r = r.WithContext(ctx)
 	var caller events.Caller
@@ -193,6 +196,9 @@ type recorder struct {
 
 	status int
 }
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 func (r *recorder) WriteHeader(status int) {
 	r.status = status

@@ -32,6 +32,7 @@ import (
 	"github.com/annals-memory/annals/query"
 	"github.com/annals-memory/annals/tombstones"
 	"github.com/annals-memory/annals/tombstones/ledger"
+	"github.com/annals-memory/annals/tombstones/retention"
 )
 
 // Options say how a node is opened. Data is required.
@@ -49,6 +50,10 @@ type Options struct {
 	EmbedDim                       int
 	// Model embeds in place of both; nil is what EmbedURL says.
 	Model embed.Embedder
+	// Retention is how long memories are kept; nil is for ever.
+	Retention *retention.Schedule
+	// KeepAll says that Retention is for previews alone and ends nothing.
+	KeepAll bool
 	// CacheBytes is the block cache of the views.
 	CacheBytes int64
 	Logger     *slog.Logger
@@ -79,9 +84,13 @@ type Node struct {
 
 	queryConfig query.Config
 	eraser      *tombstones.Eraser
-	api         *httpapi.API
-	logger      *slog.Logger
-	ready       atomic.Bool
+	exporter    *query.Exporter
+	keeper      *retention.Keeper
+	// keepAll says that the keeper does not run.
+	keepAll bool
+	api     *httpapi.API
+	logger  *slog.Logger
+	ready   atomic.Bool
 	// behind is set while the views fold what a server found in the log.
 	behind atomic.Bool
 	// ended is closed when Run has returned.
@@ -278,6 +287,9 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	if err != nil {
 		return fmt.Errorf("tombstones: %w", err)
 	}
+	if err := n.openKeeping(o); err != nil {
+		return err
+	}
 	return n.openDoor(o)
 }
 
@@ -303,7 +315,7 @@ func (n *Node) work(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for name, run := range map[string]func(context.Context) error{
 		"views": n.views.Run, "embedder": n.embedder.Run, "tombstones": n.eraser.Run, "operations": n.api.Run,
-		"keys": n.evictExpired, "ledger": n.ledger.Run,
+		"keys": n.evictExpired, "ledger": n.ledger.Run, "retention": n.runRetention,
 	} {
 		g.Go(func() error {
 			if err := run(gctx); err != nil && gctx.Err() == nil {

@@ -43,7 +43,7 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 			}
 		}
 	}
-	if guarded < 15 {
+	if guarded < 20 {
 		t.Fatalf("only %d guarded routes were seen", guarded)
 	}
 }
