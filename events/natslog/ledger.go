@@ -55,8 +55,8 @@ func (l *Ledger) Read(ctx context.Context, subject string, after uint64) iter.Se
 		subject = ">"
 	}
 	return func(yield func(events.Message, error) bool) {
-		for {
-			page, err := l.collect(ctx, prefixLedger+subject, after+1)
+		for size := firstRecords; ; size = min(2*size, pageMessages) {
+			page, err := l.collectUpTo(ctx, prefixLedger+subject, after+1, size)
 			if err != nil {
 				yield(events.Message{}, translate("read ledger", err))
 				return
@@ -75,6 +75,10 @@ func (l *Ledger) Read(ctx context.Context, subject string, after uint64) iter.Se
 		}
 	}
 }
+
+// firstRecords is how many records are asked for at first: who looks for the
+// leaves of one block needs no more, and a record may be large.
+const firstRecords = 2
 
 // State tells where the ledger stands.
 func (l *Ledger) State(ctx context.Context) (events.State, error) { return l.state(ctx) }

@@ -19,11 +19,16 @@ const (
 // have wildcards; none if there are none. Nothing that was acknowledged before
 // the call is missing.
 func (s *store) collect(ctx context.Context, subject string, seq uint64) ([]*jetstream.RawStreamMsg, error) {
+	return s.collectUpTo(ctx, subject, seq, pageMessages)
+}
+
+// collectUpTo is collect of at most size messages.
+func (s *store) collectUpTo(ctx context.Context, subject string, seq uint64, size int) ([]*jetstream.RawStreamMsg, error) {
 	if !s.replicated {
-		return s.page(ctx, subject, seq, pageMessages)
+		return s.page(ctx, subject, seq, size)
 	}
 	var page []*jetstream.RawStreamMsg
-	for len(page) < leaderPage {
+	for len(page) < min(size, leaderPage) {
 		m, err := s.next(ctx, subject, seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			break
