@@ -7,7 +7,7 @@ import (
 )
 
 // chunk is how many bytes are read at once.
-const chunk = 1 << 20
+const chunk = 256 << 10
 
 // searcher finds patterns in streams. Any number of goroutines may use it.
 type searcher struct {

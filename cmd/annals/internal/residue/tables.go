@@ -59,8 +59,7 @@ func (Tables) Unpack(ctx context.Context, path string, yield func(piece []byte) 
 	return blocks(ctx, r, yield)
 }
 
-// points yields keys with their values. They are one piece, as a word may begin
-// in the one and end in the other no more than in a file.
+// points yields every key and every value, those that newer ones hide too.
 func points(r *sstable.Reader, yield func([]byte) error) (err error) {
 	it, err := r.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
 	if err != nil {
@@ -167,7 +166,7 @@ func (Tables) Plant(_ context.Context, dir string, values [][]byte) error {
 		TableFormat: sstable.TableFormatMax, Compression: block.SnappyCompression,
 	})
 	for i, v := range values {
-		key := binary.BigEndian.AppendUint32(nil, uint32(i)) //nolint:gosec // A few hundred values.
+		key := binary.BigEndian.AppendUint32(nil, uint32(i))
 		if err := w.Set(key, bytes.Repeat(append([]byte{0}, v...), 3)); err != nil {
 			return errors.Join(fmt.Errorf("write table: %w", err), w.Close())
 		}
