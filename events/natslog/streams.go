@@ -29,6 +29,19 @@ type Config struct {
 	Timeout time.Duration
 }
 
+func (c Config) withDefaults() Config {
+	if c.Replicas == 0 {
+		c.Replicas = 1
+	}
+	if c.DuplicateWindow == 0 {
+		c.DuplicateWindow = defaultDuplicateWindow
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	return c
+}
+
 // Streams are the verified streams of one account. They do not own their
 // connection.
 type Streams struct {
@@ -39,15 +52,7 @@ type Streams struct {
 // are a *StreamError, ErrServerTooOld, ErrNoJetStream and
 // events.ErrUnavailable.
 func Open(ctx context.Context, nc *nats.Conn, c Config) (*Streams, error) {
-	if c.Replicas == 0 {
-		c.Replicas = 1
-	}
-	if c.DuplicateWindow == 0 {
-		c.DuplicateWindow = defaultDuplicateWindow
-	}
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
+	c = c.withDefaults()
 	if err := checkVersion(nc.ConnectedServerVersion()); err != nil {
 		return nil, fmt.Errorf("open streams: %w", err)
 	}
