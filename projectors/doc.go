@@ -20,10 +20,12 @@
 //
 // # Not guaranteed
 //
+//   - [Views.Leftovers] does not know of a message that is parked, and of a commit that only retracts a fact of a subject whose
+//     tombstone came before it.
 //   - The views of one [Snapshot] are each consistent but may stand at different positions: see [Snapshot.Position].
 //   - Rows hold the sealed bytes of the events. What a destroyed key protected stays on disk as ciphertext until Pebble
-//     compacts the deleted rows away. Words and vectors in the search index are derivatives in clear; the tombstone deletes
-//     them in the batch that folds it.
+//     compacts the deleted rows away, or until [Views.Purge]. Words and vectors in the search index are derivatives in clear;
+//     the tombstone deletes them in the batch that folds it, and they leave the disk as the rest does.
 //   - A view does not notice a change of its own files by others, beyond Pebble's checksums; [Views.Verify] does.
 //   - The time of record is the log's clock. Where that went back, a revision may have an empty time of record.
 //
@@ -51,6 +53,12 @@
 //	E *  memories       lp(tenant) lp(sid) position                   an episode
 //	O    memories       lp(tenant) position                           the episodes of a tenant in log order: sid
 //	V    memories       lp(tenant) lp(sid) lp(id) lp(model)           a sealed vector of a fact, or of an episode that is parked
+//	H *  facts memories lp(tenant) lp(sid) lp(hold)                   a legal hold: since which position
+//	K    all            lp(tenant) lp(sid) kind lp(id) position       a message about a living record; 1 if it seals some of it
+//	M    all            lp(tenant) position                           a message about several records: how many live
+//	L    all            lp(tenant) position lp(erasure)               a message with content of what is forgotten: sid
+//	P    all            lp(tenant)                                    a tombstone came since the last purge: its position
+//	Y    memories       lp(tenant) lp(erasure) kind lp(sid) lp(id)    leads from an erasure to its tombstones
 //	U    memories       lp(tenant) lp(sid) kind lp(id)                a record whose key is gone and whose tombstone is not here
 //	X    memories       see package projectors/index/pebbleindex      the search index
 //	A *  traces         lp(tenant) lp(trace)                          a trace

@@ -25,6 +25,9 @@ type Leftover struct {
 // and erasure once. It ends after the first error. A view knows of a leftover once it has folded the tombstone, or, if the
 // message came after that, the message itself. What is parked is not among them; nor is what was gone from the log when the
 // view was built.
+//
+// They should be deleted from the highest position down: a retraction whose proposal is gone already is not known for its
+// subject's when the view is built anew.
 func (v *Views) Leftovers(ctx context.Context, tenant string) iter.Seq2[Leftover, error] {
 	return func(yield func(Leftover, error) bool) {
 		for _, l := range v.lanes {
