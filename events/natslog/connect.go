@@ -18,7 +18,11 @@ const MinServerVersion = "2.15"
 const (
 	minMajor, minMinor = 2, 15
 	connectTimeout     = 5 * time.Second
-	reconnectWait      = 200 * time.Millisecond
+	// syncQueue is how many messages a request for several waits for at once,
+	// at most: four times the largest page. The client's default of 65,536 costs
+	// half a mebibyte for each such request.
+	syncQueue     = 4 * 1024
+	reconnectWait = 200 * time.Millisecond
 )
 
 // ConnectOptions of a connection to an external server.
@@ -48,7 +52,7 @@ func connect(ctx context.Context, url string, logger *slog.Logger, extra ...nats
 	forItsLife := context.WithoutCancel(ctx) // The connection outlives the call.
 	opts := []nats.Option{
 		nats.Name("annals"), nats.Timeout(timeout),
-		nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
+		nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.SyncQueueLen(syncQueue),
 		// Without handlers the client prints to the standard error.
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			logger.LogAttrs(forItsLife, slog.LevelWarn, "nats connection",
