@@ -52,7 +52,7 @@ func BenchmarkOpen(b *testing.B) {
 	begun = time.Now()
 	const proofs = 200
 	for i := range proofs {
-		if _, err := l.Prove(b.Context(), uint64(1+i*(n/proofs))); err != nil { //nolint:gosec // It is not negative.
+		if _, err := l.Prove(b.Context(), uint64(1+i*(n/proofs))); err != nil {
 			b.Fatal(err)
 		}
 	}

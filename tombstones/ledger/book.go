@@ -23,19 +23,21 @@ func (c chain) next(m events.Message) chain {
 	field(h, number(m.Position))
 	field(h, []byte(m.Subject))
 	field(h, m.Data)
-	field(h, number(uint64(m.RecordedAt.UnixNano()))) //nolint:gosec // The bits are what is hashed.
+	field(h, number(uint64(m.RecordedAt.UnixNano())))
 	return chain(h.Sum(nil))
 }
 
 // book is what the records of the ledger say, read in order.
 type book struct {
-	log   string // its identity
+	log   string // its identity, "" until a note says it; a restore changes it
 	store Store
 	// ours verifies the notes that were signed here, nil before there is a key.
 	ours note.Verifier
 	// anchor is what the book has to agree with when it gets there, nil if there
 	// is none.
 	anchor *anchor
+	// known are other anchors that it has to agree with, by their last record.
+	known map[uint64][]anchor
 
 	tree       *tree
 	epoch      uint64
@@ -46,8 +48,8 @@ type book struct {
 	erased     map[uint64]struct{}
 }
 
-func newBook(log string, store Store) *book {
-	return &book{log: log, store: store, tree: &tree{}, erased: map[uint64]struct{}{}}
+func newBook(store Store) *book {
+	return &book{store: store, tree: &tree{}, erased: map[uint64]struct{}{}}
 }
 
 // read takes in what was added since it was read last.
@@ -71,7 +73,7 @@ func (b *book) apply(ctx context.Context, m events.Message) error {
 	kind, _, _ := strings.Cut(m.Subject, ".")
 	switch kind + "." {
 	case subjectTree + ".":
-		err = b.applyTree(m)
+		err = b.applyTree(ctx, m)
 	case subjectEpoch + ".":
 		err = b.applyEpoch(ctx, m)
 	case prefixTombstone:
@@ -94,12 +96,28 @@ func (b *book) apply(ctx context.Context, m events.Message) error {
 	}
 	b.records, b.chain = m.Position, b.chain.next(m)
 	if b.anchor != nil && b.records == b.anchor.records {
-		return b.agree()
+		if err := b.agree(ctx, *b.anchor); err != nil {
+			return err
+		}
+	}
+	for _, a := range b.known[b.records] {
+		if err := b.agree(ctx, a); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (b *book) applyTree(m events.Message) error {
+// name takes the identity of the log from the first note.
+func (b *book) name(signed string) {
+	if text, _, ok := strings.Cut(signed, "\n\n"); ok && b.log == "" {
+		if c, _, ok := parseCheckpoint(text + "\n"); ok {
+			b.log = c.Log
+		}
+	}
+}
+
+func (b *book) applyTree(ctx context.Context, m events.Message) error {
 	differs := damage(KindLedgerDiffers, m.Position)
 	var r treeRecord
 	if err := decodeRecord(m, &r); err != nil {
@@ -109,10 +127,11 @@ func (b *book) applyTree(m events.Message) error {
 	if !ok || r.Epoch != b.epoch || r.From != b.tree.size {
 		return differs
 	}
+	b.name(r.Note)
 	for _, leaf := range leaves {
 		b.tree.add(leaf, m.Position)
 	}
-	c, err := b.checkpoint()
+	c, err := b.checkpoint(ctx)
 	if err != nil {
 		return differs
 	}
@@ -141,7 +160,8 @@ func (b *book) applyEpoch(ctx context.Context, m events.Message) error {
 	if err := decodeRecord(m, &r); err != nil {
 		return err
 	}
-	c, err := b.checkpoint()
+	b.name(r.Note)
+	c, err := b.checkpoint(ctx)
 	if err != nil || r.Epoch != b.epoch+1 || r.PreviousSize != c.Size || r.PreviousRoot != c.Root.String() || r.Size > c.Size {
 		return differs
 	}
@@ -156,19 +176,25 @@ func (b *book) applyEpoch(ctx context.Context, m events.Message) error {
 	}
 	b.tree.cut(r.Size, tail[:r.Size%blockLeaves])
 	b.epoch = r.Epoch
+	if r.Log != "" {
+		b.log = r.Log
+	}
 	return nil
 }
 
-func (b *book) checkpoint() (Checkpoint, error) {
-	root, err := b.tree.root()
+func (b *book) checkpoint(ctx context.Context) (Checkpoint, error) {
+	root, err := b.tree.root(ctx)
 	return Checkpoint{Log: b.log, Epoch: b.epoch, Size: b.tree.size, Root: root}, err
 }
 
 // agree holds that the book is what the anchor says, at the record where it was
 // written.
-func (b *book) agree() error {
-	c, err := b.checkpoint()
-	if err != nil || c != b.anchor.Checkpoint || b.chain != b.anchor.chain || b.tombstones != b.anchor.tombstones {
+func (b *book) agree(ctx context.Context, a anchor) error {
+	if b.log == "" {
+		b.log = a.Log
+	}
+	c, err := b.checkpoint(ctx)
+	if err != nil || c != a.Checkpoint || b.chain != a.chain || b.tombstones != a.tombstones {
 		return damage(KindLedgerDiffers, b.records)
 	}
 	return nil

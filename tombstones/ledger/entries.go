@@ -24,7 +24,7 @@ func (l *Ledger) Record(ctx context.Context, list []Tombstone) error {
 		for end < len(list) && end-start < maxTombstones && list[end].Tenant == list[start].Tenant {
 			end++
 		}
-		err := l.put(ctx, prefixTombstone+list[start].Tenant, tombstonesRecord{Tombstones: list[start:end]}, events.ExpectAny)
+		err := l.put(ctx, prefixTombstone+list[start].Tenant, tombstonesRecord{Tombstones: list[start:end]})
 		if err != nil {
 			return fmt.Errorf("record tombstones: %w", err)
 		}
@@ -45,7 +45,7 @@ func (l *Ledger) Erased(ctx context.Context, e Erased) error {
 	}
 	for start := 0; start < len(e.Positions); start += maxErasedEntries {
 		some := Erased{Erasure: e.Erasure, Positions: e.Positions[start:min(start+maxErasedEntries, len(e.Positions))]}
-		if err := l.put(ctx, prefixErased+e.Tenant, some, events.ExpectAny); err != nil {
+		if err := l.put(ctx, prefixErased+e.Tenant, some); err != nil {
 			return fmt.Errorf("record erased positions: %w", err)
 		}
 	}
@@ -93,7 +93,7 @@ func ReadTombstones(ctx context.Context, store Store) iter.Seq2[Tombstone, error
 // KeepReceipt writes the signed receipt of an erasure. A later one takes its
 // place.
 func (l *Ledger) KeepReceipt(ctx context.Context, erasure string, signed []byte) error {
-	if err := l.put(ctx, prefixReceipt+erasure, receiptRecord{Note: string(signed)}, events.ExpectAny); err != nil {
+	if err := l.put(ctx, prefixReceipt+erasure, receiptRecord{Note: string(signed)}); err != nil {
 		return fmt.Errorf("keep receipt: %w", err)
 	}
 	return nil
@@ -131,7 +131,7 @@ func (l *Ledger) NewEpoch(ctx context.Context, size uint64) error {
 		return fmt.Errorf("begin epoch: %w", err)
 	}
 	l.mu.Lock()
-	c, err := l.book.checkpoint()
+	c, err := l.book.checkpoint(ctx)
 	l.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("begin epoch: %w", err)
@@ -143,8 +143,15 @@ func (l *Ledger) NewEpoch(ctx context.Context, size uint64) error {
 	if err != nil {
 		return fmt.Errorf("begin epoch: %w", err)
 	}
+	state, err := l.config.Log.State(ctx)
+	if err != nil {
+		return fmt.Errorf("begin epoch: %w", err)
+	}
 	r := epochRecord{Epoch: c.Epoch + 1, Size: size, PreviousSize: c.Size, PreviousRoot: c.Root.String(), Note: string(signed)}
-	if err := l.put(ctx, subjectEpoch, r, events.ExpectAny); err != nil {
+	if state.Identity != c.Log {
+		r.Log = state.Identity
+	}
+	if err := l.put(ctx, subjectEpoch, r); err != nil {
 		return fmt.Errorf("begin epoch: %w", err)
 	}
 	if err := l.catchUp(ctx); err != nil {
@@ -153,11 +160,11 @@ func (l *Ledger) NewEpoch(ctx context.Context, size uint64) error {
 	return l.anchorNow(ctx)
 }
 
-func (l *Ledger) put(ctx context.Context, subject string, v any, expect events.Expect) error {
+func (l *Ledger) put(ctx context.Context, subject string, v any) error {
 	body, err := encodeRecord(v)
 	if err != nil {
 		return err
 	}
-	_, err = l.config.Store.Append(ctx, subject, body, expect)
-	return err //nolint:wrapcheck // callers say what it was.
+	_, err = l.config.Store.Append(ctx, subject, body, events.ExpectAny)
+	return err
 }

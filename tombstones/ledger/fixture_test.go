@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,7 +65,7 @@ func (w *world) close() error {
 
 func (w *world) config() ledger.Config {
 	return ledger.Config{
-		Log: w.streams.Log(), Keys: w.streams.Keys(), Store: w.streams.Ledger(), Dir: w.dir, Patience: 3 * time.Second,
+		Log: w.streams.Log(), Keys: w.streams.Keys(), Store: w.streams.Ledger(), Dir: w.dir, Patience: 3 * time.Second, Rand: rand.Reader,
 	}
 }
 

@@ -90,13 +90,19 @@ func check(ctx context.Context, c Config, progress Progress) (*book, start, erro
 	if err != nil {
 		return nil, s, err
 	}
-	b := newBook(s.log.Identity, c.Store)
+	b := newBook(c.Store)
 	b.anchor = s.anchor
 	if s.signer != nil {
 		b.ours = s.signer.verify
 	}
 	if err := b.load(ctx, s.records.Last); err != nil {
 		return nil, s, err
+	}
+	if b.log == "" {
+		b.log = s.log.Identity
+	}
+	if b.log != s.log.Identity {
+		return nil, s, damage(KindOtherLog, 0)
 	}
 	return b, s, b.compare(ctx, c, max(s.log.Last, b.tree.size), progress)
 }

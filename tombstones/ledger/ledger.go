@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Config is what a ledger works on. Log, Keys, Store and Dir are required.
+// Config is what a ledger works on. Log, Keys, Store, Dir and
+// Rand are required.
 type Config struct {
 	Log   Log
 	Keys  Keys
@@ -27,8 +27,10 @@ type Config struct {
 	// Patience is how long a log may deliver nothing of what it has before it
 	// counts as damaged, 30 seconds if zero.
 	Patience time.Duration
-	// Rand makes the key; the default is that of the system.
-	Rand   io.Reader
+	// Rand is what the key is made from.
+	Rand io.Reader
+	// Logger gets a line for every checkpoint that has to be tried again. The
+	// default drops them.
 	Logger *slog.Logger
 }
 
@@ -53,9 +55,6 @@ type Ledger struct {
 func Open(ctx context.Context, c Config, progress Progress) (*Ledger, error) {
 	if c.Patience == 0 {
 		c.Patience = patience
-	}
-	if c.Rand == nil {
-		c.Rand = rand.Reader
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -120,7 +119,7 @@ func (l *Ledger) anchorNow(ctx context.Context) error {
 		return fmt.Errorf("state of the keys: %w", err)
 	}
 	l.mu.Lock()
-	c, err := l.book.checkpoint()
+	c, err := l.book.checkpoint(ctx)
 	a := anchor{
 		Checkpoint: c, tombstones: l.book.tombstones, records: l.book.records, chain: l.book.chain, keys: keys.Last,
 	}

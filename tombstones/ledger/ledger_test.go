@@ -106,9 +106,9 @@ func TestReopen(t *testing.T) {
 			t.Errorf("%d positions are covered, want %d", l.Covered(), total)
 		}
 		w.capture(t, n)
-		total += uint64(n) //nolint:gosec // It is not negative.
+		total += uint64(n)
 		checkpoint(t, l)
-		signed, err := l.Signed()
+		signed, err := l.Signed(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestEntries(t *testing.T) {
 			tenant = "globex"
 		}
 		list = append(list, ledger.Tombstone{
-			Tenant: tenant, Kind: events.KindFact, Aggregate: "slot", Record: "f", Subject: "s", Erasure: "x", Position: uint64(i + 1), //nolint:gosec // It is not negative.
+			Tenant: tenant, Kind: events.KindFact, Aggregate: "slot", Record: "f", Subject: "s", Erasure: "x", Position: uint64(i + 1),
 		})
 	}
 	if err := l.Record(t.Context(), list); err != nil {
@@ -272,7 +272,7 @@ func TestEpoch(t *testing.T) {
 		if err := l.NewEpoch(t.Context(), size); err != nil {
 			t.Fatal(err)
 		}
-		if c, _, err := ledger.Anchor(dir); err != nil || c.Size != size || c.Epoch != uint64(i+1) { //nolint:gosec // It is not negative.
+		if c, _, err := ledger.Anchor(dir); err != nil || c.Size != size || c.Epoch != uint64(i+1) {
 			t.Errorf("anchor %v, %v", c, err)
 		}
 		checkpoint(t, l)

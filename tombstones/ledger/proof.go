@@ -25,9 +25,9 @@ type Proof struct {
 }
 
 // Signed is a note, signed now, of what the last checkpoint in the ledger covers.
-func (l *Ledger) Signed() ([]byte, error) {
+func (l *Ledger) Signed(ctx context.Context) ([]byte, error) {
 	l.mu.Lock()
-	c, err := l.book.checkpoint()
+	c, err := l.book.checkpoint(ctx)
 	l.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (l *Ledger) Signed() ([]byte, error) {
 func (l *Ledger) Prove(ctx context.Context, position uint64) (Proof, error) {
 	l.mu.Lock()
 	t := l.book.tree.snapshot()
-	c, err := l.book.checkpoint()
+	c, err := l.book.checkpoint(ctx)
 	fetch := l.book.leaves // it reads the store alone
 	l.mu.Unlock()
 	if err != nil {

@@ -78,9 +78,11 @@ func (r treeRecord) leaves() ([]tlog.Hash, bool) {
 }
 
 // epochRecord begins an epoch. The note is the checkpoint of the tree that it
-// leaves behind, which had the size and root named here.
+// leaves behind, which had the size and root named here. Log is the identity of the
+// log from here on, "" if it stays.
 type epochRecord struct {
 	Epoch        uint64 `json:"epoch"`
+	Log          string `json:"log,omitzero"`
 	Size         uint64 `json:"size"`
 	PreviousSize uint64 `json:"previous_size"`
 	PreviousRoot string `json:"previous_root"`

@@ -158,7 +158,7 @@ func (l *Ledger) append(ctx context.Context, from uint64, leaves []tlog.Hash) er
 	}
 	r.Size, c.Size = after.size, after.size
 	var err error
-	if c.Root, err = after.root(); err != nil {
+	if c.Root, err = after.root(ctx); err != nil {
 		return err
 	}
 	signed, err := l.signer.note(c.text())

@@ -133,8 +133,8 @@ func (t *tree) reader(ctx context.Context, fetch blocks) tlog.HashReader {
 }
 
 // root is the hash of the tree.
-func (t *tree) root() (tlog.Hash, error) {
-	root, err := tlog.TreeHash(int64(t.size), t.reader(context.Background(), nil)) //nolint:gosec // A position fits for ever.
+func (t *tree) root(ctx context.Context) (tlog.Hash, error) {
+	root, err := tlog.TreeHash(int64(t.size), t.reader(ctx, nil)) //nolint:gosec // A position fits for ever.
 	if err != nil {
 		return root, fmt.Errorf("hash tree: %w", err)
 	}

@@ -24,7 +24,7 @@ func TestTree(t *testing.T) {
 				leaves = append(leaves, leaf)
 				own.add(leaf, uint64(len(leaves)))
 			}
-			size := uint64(rapid.IntRange(0, len(leaves)).Draw(t, "cut")) //nolint:gosec // It is not negative.
+			size := uint64(rapid.IntRange(0, len(leaves)).Draw(t, "cut"))
 			if rapid.Bool().Draw(t, "cuts") {
 				leaves = leaves[:size]
 				own.cut(size, leaves[size/blockLeaves*blockLeaves:])
@@ -50,7 +50,7 @@ func TestTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := own.root()
+		got, err := own.root(t.Context())
 		if err != nil || got != want {
 			t.Fatalf("root of %d leaves differs: %v", n, err)
 		}

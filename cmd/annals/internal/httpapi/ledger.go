@@ -55,9 +55,9 @@ func (a *API) checkpoint(w http.ResponseWriter, r *http.Request, _ events.Caller
 		a.fail(w, r, err)
 		return
 	}
-	signed := a.core.Anchor
-	if a.core.Damage() == nil {
-		signed = a.core.Ledger.Signed
+	signed := func() ([]byte, error) { return a.core.Ledger.Signed(r.Context()) }
+	if a.core.Damage() != nil {
+		signed = a.core.Anchor
 	}
 	b, err := signed()
 	if err != nil {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,7 +45,8 @@ func (n *Node) openLedger(ctx context.Context, o Options, streams *natslog.Strea
 	fresh := errors.Is(err, os.ErrNotExist)
 	const tell = 1_000_000
 	n.ledger, err = ledger.Open(ctx, ledger.Config{
-		Log: n.log, Keys: streams.Keys(), Store: streams.Ledger(), Dir: n.data, Join: fresh && o.NATS != "", Logger: o.Logger,
+		Log: n.log, Keys: streams.Keys(), Store: streams.Ledger(), Dir: n.data, Join: fresh && o.NATS != "",
+		Rand: rand.Reader, Logger: o.Logger,
 	}, func(done, total uint64) {
 		if done%tell == 0 && done < total {
 			o.Logger.LogAttrs(ctx, slog.LevelInfo, "comparing the log with its ledger", slog.Uint64("position", done), slog.Uint64("head", total))

@@ -1,0 +1,203 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// ErrStale says that a ledger is older than an anchor of it, or than the log that
+// it would be applied to: what was forgotten since is not in it.
+var ErrStale = errors.New("the ledger is older than what is known of it")
+
+// ErrForeign says that an anchor was not signed by the key of the ledger.
+var ErrForeign = errors.New("the anchor is not signed by the key of this ledger")
+
+// AnchorState is what a signed anchor says: a checkpoint, and how far ledger and keys
+// reached at least.
+type AnchorState struct {
+	Checkpoint
+
+	Records, Keys uint64
+}
+
+// OpenAnchor verifies a signed anchor, which is ErrForeign if another key signed
+// it or it is none.
+func OpenAnchor(v note.Verifier, signed []byte) (AnchorState, error) {
+	a, err := openAnchor(v, signed)
+	return AnchorState{Checkpoint: a.Checkpoint, Records: a.records, Keys: a.keys}, err
+}
+
+func openAnchor(v note.Verifier, signed []byte) (anchor, error) {
+	text, err := open(v, signed)
+	if err != nil {
+		return anchor{}, fmt.Errorf("open anchor: %w", ErrForeign)
+	}
+	a, ok := parseAnchor(text)
+	if !ok {
+		return anchor{}, fmt.Errorf("open anchor: %w", ErrForeign)
+	}
+	return a, nil
+}
+
+// Standing is where a copy of the log was taken: in which epoch, and up to which
+// position.
+type Standing struct {
+	Epoch, Last uint64
+}
+
+// Recovered is a ledger behind which an older copy of its log was put in place.
+type Recovered struct {
+	*Ledger
+
+	// Epoch and Size are where the ledger ended. Common is the last position up to
+	// which the copy is the log that it ended with.
+	Epoch, Size, Common uint64
+	// Erased are the positions of the copy that were named as erased, in order.
+	Erased []uint64
+}
+
+// Recover opens the ledger of a directory in which a copy of the log was put in
+// place. It has no anchor yet; without a key one is made. The known anchors were
+// signed by the key of v. It writes no record and no anchor: call
+// [Ledger.NewEpoch] with the common position, erase, append what is missing, and
+// then make a checkpoint.
+//
+// It is ErrStale if the ledger is older than any of the anchors or than the copy,
+// ErrForeign if an anchor is not of its key, and *[DamageError] if the ledger is
+// not what an anchor vouches for, or the copy not what the ledger says.
+func Recover(ctx context.Context, c Config, copied Standing, v note.Verifier, anchors [][]byte, progress Progress) (*Recovered, error) {
+	if c.Patience == 0 {
+		c.Patience = patience
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	b, err := recoverBook(ctx, c, v, anchors)
+	if err != nil {
+		return nil, fmt.Errorf("recover ledger: %w", err)
+	}
+	if copied.Epoch > b.epoch || (copied.Epoch == b.epoch && copied.Last > b.tree.size) {
+		return nil, fmt.Errorf("recover ledger: %w", ErrStale)
+	}
+	h, err := readHistory(ctx, c.Store)
+	if err != nil {
+		return nil, fmt.Errorf("recover ledger: %w", err)
+	}
+	r := &Recovered{Epoch: b.epoch, Size: b.tree.size, Common: min(copied.Last, h.shared(copied.Epoch, b.epoch)), Erased: h.erasedOf(copied)}
+	if err := b.compare(ctx, c, r.Common, progress); err != nil {
+		return nil, fmt.Errorf("recover ledger: %w", err)
+	}
+	signer, err := loadSigner(c.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		signer, err = newSigner(c.Dir, c.Rand)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("recover ledger: %w", err)
+	}
+	b.ours = signer.verify
+	r.Ledger = &Ledger{config: c, signer: signer, book: b}
+	return r, nil
+}
+
+// recoverBook reads the ledger and holds it against the anchors.
+func recoverBook(ctx context.Context, c Config, v note.Verifier, anchors [][]byte) (*book, error) {
+	b := newBook(c.Store)
+	b.ours, b.known = v, map[uint64][]anchor{}
+	for _, signed := range anchors {
+		a, err := openAnchor(v, signed)
+		if err != nil {
+			return nil, err
+		}
+		b.known[a.records] = append(b.known[a.records], a)
+		if b.anchor == nil || a.records > b.anchor.records {
+			b.anchor = &a
+		}
+	}
+	state, err := c.Store.State(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("state of the ledger: %w", err)
+	}
+	if b.anchor != nil && b.anchor.records > state.Last {
+		return nil, ErrStale
+	}
+	if err := b.load(ctx, state.Last); err != nil {
+		return nil, err
+	}
+	if b.log == "" {
+		log, err := c.Log.State(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("state of the log: %w", err)
+		}
+		b.log = log.Identity
+	}
+	return b, nil
+}
+
+// history is what the ledger says of epochs and of what was erased in them.
+type history struct {
+	// cuts[i] is the size at which the epoch i+1 began.
+	cuts   []uint64
+	erased []erasedIn
+}
+
+type erasedIn struct {
+	epoch     uint64
+	positions []uint64
+}
+
+func readHistory(ctx context.Context, store Store) (*history, error) {
+	h := &history{}
+	for m, err := range store.Read(ctx, "", 0) {
+		if err != nil {
+			return nil, fmt.Errorf("read ledger: %w", err)
+		}
+		switch {
+		case m.Subject == subjectEpoch:
+			var r epochRecord
+			if err := decodeRecord(m, &r); err != nil {
+				return nil, err
+			}
+			h.cuts = append(h.cuts, r.Size)
+		case strings.HasPrefix(m.Subject, prefixErased):
+			var e Erased
+			if err := decodeRecord(m, &e); err != nil {
+				return nil, err
+			}
+			h.erased = append(h.erased, erasedIn{epoch: uint64(len(h.cuts)), positions: e.Positions})
+		}
+	}
+	return h, nil
+}
+
+// shared is the last position that two epochs have in common, one that no log
+// reaches if they are the same.
+func (h *history) shared(a, b uint64) uint64 {
+	const all = 1 << 63
+	if a > b {
+		a, b = b, a
+	}
+	return slices.Min(append([]uint64{all}, h.cuts[a:b]...))
+}
+
+// erasedOf are the positions of a copy that were named as erased: a position that
+// was given up by then, or that came later, names another message.
+func (h *history) erasedOf(copied Standing) []uint64 {
+	var all []uint64
+	for _, e := range h.erased {
+		last := min(copied.Last, h.shared(e.epoch, copied.Epoch))
+		for _, p := range e.positions {
+			if p <= last {
+				all = append(all, p)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
