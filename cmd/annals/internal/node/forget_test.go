@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/annals-memory/annals/cmd/annals/internal/residue"
 	"github.com/annals-memory/annals/events/seal"
@@ -25,6 +28,7 @@ type planted struct {
 	episode string
 	fact    string
 	trace   string
+	known   time.Time // when all of it was known
 }
 
 func plant(f *fixture, token, subject, word string) planted {
@@ -39,50 +43,39 @@ func plant(f *fixture, token, subject, word string) planted {
 	p.fact = get[string](a, "fact_id")
 	f.settle()
 	r := f.do(token, http.MethodPost, "/v1/recall", obj{"query": "what is the secret word " + word, "subject": subject}, http.StatusOK)
-	p.trace = get[string](r, "trace_id")
+	p.trace, p.known = get[string](r, "trace_id"), time.Now()
 	f.settle()
 	return p
 }
 
 // reads asks every call that can return text of a memory. A route of the
-// table that is not here fails the test.
+// table that nobody knows how to ask fails the test.
 func (p planted) reads() map[string]answer {
 	p.f.t.Helper()
 	out := map[string]answer{}
+	of := about{
+		subject: p.subject, session: "session-" + p.word, predicate: "predicate_" + p.word, query: "secret word value",
+		known: p.known, valid: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
+		episodes: []string{p.episode}, facts: []string{p.fact}, traces: []string{p.trace},
+	}
 	for _, r := range p.f.Routes() {
-		if !r.Reads {
-			continue
-		}
-		var paths []string
-		var body any
-		switch r.Path {
-		case "/v1/episodes":
-			paths = []string{"/v1/episodes?subject=" + p.subject}
-		case "/v1/episodes/{id}":
-			paths = []string{"/v1/episodes/" + p.episode}
-		case "/v1/facts":
-			for _, more := range []string{"", "&include=history", "&as_of=2026-02-01T00:00:00Z", "&predicate=predicate_" + p.word} {
-				paths = append(paths, "/v1/facts?subject="+p.subject+more)
-			}
-		case "/v1/facts/{id}", "/v1/facts/{id}/history", "/v1/facts/{id}/lineage":
-			paths = []string{strings.Replace(r.Path, "{id}", p.fact, 1)}
-		case "/v1/recall":
-			paths, body = []string{r.Path}, obj{"query": "secret word", "k": 100, "explain": true}
-		case "/v1/traces/{id}":
-			paths = []string{"/v1/traces/" + p.trace}
-		case "/v1/subjects/{subject}/export":
-			a := p.f.call(p.token, r.Method, "/v1/subjects/"+p.subject+"/export", nil)
-			a.body = withoutTraces(a.body) // which are read as such, above
-			out[r.Method+" "+r.Path] = a
-		default:
+		list, ok := asks(r, of)
+		if r.Reads && !ok {
 			p.f.t.Errorf("%s %s can return text of a memory and is not asked here", r.Method, r.Path)
 		}
-		for _, path := range paths {
-			b := []byte(nil)
-			if body != nil {
-				b = []byte(`{"query":"secret word value","k":100}`)
+		for _, q := range list {
+			var body []byte
+			if q.body != nil {
+				var err error
+				if body, err = json.Marshal(q.body); err != nil {
+					p.f.t.Fatal(err)
+				}
 			}
-			out[r.Method+" "+path] = p.f.call(p.token, r.Method, path, b)
+			a := p.f.call(p.token, q.method, q.path, body)
+			if strings.Contains(r.Path, "/export") {
+				a.body = withoutTraces(a.body) // which are read as such
+			}
+			out[q.name()] = a
 		}
 	}
 	return out
