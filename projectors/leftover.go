@@ -190,7 +190,7 @@ func (l *lane) settlePage(from []byte, erased func(position uint64) bool) (next 
 		if err != nil || !erased(left.Position) {
 			return true, err
 		}
-		return true, b.Delete(k, nil)
+		return true, deleteRow(b, k)
 	})
 	if err != nil {
 		return nil, err

@@ -191,8 +191,8 @@ func (l *lane) rewrite(ctx context.Context, held lease, marks map[string][]byte)
 	return old, nil
 }
 
-// touch writes the fresh entries, with the fold held. It returns the ranges that have tables, and whether the store may as well
-// be compacted as a whole.
+// touch writes the fresh entries, with the fold held. It returns the ranges that have tables, the numbers of their files, and
+// whether the store may as well be compacted as a whole.
 func (l *lane) touch(held lease, marks map[string][]byte) (ranges []keyRange, old []uint64, all bool, err error) {
 	l.folding.Lock()
 	defer l.folding.Unlock()
@@ -200,41 +200,27 @@ func (l *lane) touch(held lease, marks map[string][]byte) (ranges []keyRange, ol
 	if err != nil {
 		return nil, nil, false, fmt.Errorf("list tables: %w", err)
 	}
-	tables := slices.Concat(levels...)
 	b := held.db.NewBatch()
 	defer closeInto(b, &err)
-	touched := make([]bool, len(tables))
-	var size, total uint64
+	t := toucher{r: held.db, b: b, tables: slices.Concat(levels...), touched: make(map[int]bool)}
 	for tenant := range marks {
 		for _, r := range rangesOf(tenant) {
-			used := false
-			for i := range tables {
-				t := &tables[i]
-				if bytes.Compare(t.Largest.UserKey, r.lo) < 0 || bytes.Compare(t.Smallest.UserKey, r.hi) >= 0 {
-					continue
-				}
-				used = true
-				if touched[i] {
-					continue
-				}
-				touched[i] = true
-				size += t.Size
-				old = append(old, uint64(t.BackingSSTNum))
-				k := r.lo
-				if bytes.Compare(k, t.Smallest.UserKey) < 0 {
-					k = t.Smallest.UserKey
-				}
-				if err := repeatRow(held.db, b, k); err != nil {
-					return nil, nil, false, err
-				}
+			used, err := t.touch(r)
+			if err != nil {
+				return nil, nil, false, err
 			}
 			if used {
 				ranges = append(ranges, r)
 			}
 		}
 	}
-	for i := range tables {
-		total += tables[i].Size
+	var size, total uint64
+	for i := range t.tables {
+		total += t.tables[i].Size
+		if t.touched[i] {
+			size += t.tables[i].Size
+			old = append(old, uint64(t.tables[i].BackingSSTNum))
+		}
 	}
 	if err := held.db.Apply(b, pebble.NoSync); err != nil {
 		return nil, nil, false, fmt.Errorf("apply batch: %w", err)
@@ -242,12 +228,52 @@ func (l *lane) touch(held lease, marks map[string][]byte) (ranges []keyRange, ol
 	return ranges, old, 2*size > total, nil
 }
 
-// repeatRow writes what is stored under a key again.
-func repeatRow(r pebble.Reader, b *pebble.Batch, k []byte) error {
-	found, err := get(r, k, func(value []byte) error { return b.Set(k, value, nil) })
+// toucher writes one entry into each table that it is told of.
+type toucher struct {
+	r       pebble.Reader
+	b       *pebble.Batch
+	tables  []pebble.SSTableInfo
+	touched map[int]bool
+}
+
+// touch touches the tables that reach into a range, where they do, and tells whether there are any.
+func (t *toucher) touch(r keyRange) (used bool, err error) {
+	for i := range t.tables {
+		table := &t.tables[i]
+		if bytes.Compare(table.Largest.UserKey, r.lo) < 0 || bytes.Compare(table.Smallest.UserKey, r.hi) >= 0 {
+			continue
+		}
+		used = true
+		if t.touched[i] {
+			continue
+		}
+		t.touched[i] = true
+		k := r.lo
+		if bytes.Compare(k, table.Smallest.UserKey) < 0 {
+			k = table.Smallest.UserKey
+		}
+		if err := t.repeat(k); err != nil {
+			return false, err
+		}
+	}
+	return used, nil
+}
+
+// repeat writes what is stored under a key again.
+func (t *toucher) repeat(k []byte) error {
+	found, err := get(t.r, k, func(value []byte) error {
+		if err := t.b.Set(k, value, nil); err != nil {
+			return fmt.Errorf("write row: %w", err)
+		}
+		return nil
+	})
 	if err != nil || found {
 		return err
 	}
+	return deleteRow(t.b, k)
+}
+
+func deleteRow(b *pebble.Batch, k []byte) error {
 	if err := b.Delete(k, nil); err != nil {
 		return fmt.Errorf("delete row: %w", err)
 	}
@@ -301,7 +327,7 @@ func (l *lane) unmark(held lease, marks map[string][]byte) (err error) {
 			if !bytes.Equal(value, mark) {
 				return nil
 			}
-			return b.Delete(k, nil)
+			return deleteRow(b, k)
 		})
 		if err != nil {
 			return err
