@@ -50,6 +50,9 @@ func (g *Gateway) CaptureBatch(ctx context.Context, caller events.Caller, key st
 	if err != nil {
 		return BatchCaptured{}, err
 	}
+	if items, err = g.admitted(ctx, items, &out); err != nil {
+		return BatchCaptured{}, err
+	}
 	if err := g.captureTogether(ctx, items, caller.Trust, now, &out); err != nil {
 		return BatchCaptured{}, err
 	}

@@ -27,6 +27,9 @@ func (g *Gateway) Capture(ctx context.Context, caller events.Caller, key string,
 	if err != nil {
 		return Captured{}, err
 	}
+	if err := g.admit(ctx, w.tenant, "text", r.Text); err != nil {
+		return Captured{}, err
+	}
 	return g.capture(ctx, w, r, caller.Trust, now)
 }
 

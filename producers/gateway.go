@@ -38,6 +38,8 @@ type Config struct {
 	NewID func() string
 	// Policy decides on candidates; nil is [DefaultPolicy].
 	Policy *Policy
+	// Suppressed knows what may not come back; nil is nothing.
+	Suppressed Suppressed
 }
 
 // Gateway is where all commands come in. It is safe for concurrent use, and
@@ -49,6 +51,7 @@ type Gateway struct {
 	now        func() time.Time
 	newID      func() string
 	policy     Policy
+	suppressed Suppressed
 	names      *nameCache
 	turns      turns
 	traced     traced
@@ -69,7 +72,7 @@ func New(c Config) (*Gateway, error) {
 	}
 	return &Gateway{
 		log: c.Log, keys: c.Keys, quarantine: c.Quarantine, now: c.Now, newID: c.NewID,
-		policy: policy, names: newNameCache(), turns: newTurns(),
+		policy: policy, suppressed: c.Suppressed, names: newNameCache(), turns: newTurns(),
 	}, nil
 }
 

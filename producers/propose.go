@@ -13,6 +13,7 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/events/token"
+	"github.com/annals-memory/annals/tombstones/suppression"
 )
 
 // maxTries bounds how often a command decides again because another one was
@@ -32,6 +33,9 @@ func (g *Gateway) Propose(ctx context.Context, caller events.Caller, key string,
 	}
 	w, err := g.prepare(ctx, caller, command{name: cmdPropose, principal: caller.Principal, key: key}, r)
 	if err != nil {
+		return Proposed{}, err
+	}
+	if err := g.admit(ctx, w.tenant, "value", suppression.Value(r.Predicate, r.Value)); err != nil {
 		return Proposed{}, err
 	}
 	w.subject = r.Subject

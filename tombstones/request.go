@@ -30,6 +30,9 @@ type ForgetRequest struct {
 	IDs    []string       `json:"ids,omitempty"`
 	Filter *Filter        `json:"filter,omitempty"`
 	Source *events.Source `json:"source,omitempty"`
+	// Suppress keeps what is forgotten from coming back. It is for whoever calls
+	// Forget to see to: package query does.
+	Suppress bool `json:"suppress,omitempty"`
 	// DryRun only tells what would be forgotten.
 	DryRun bool `json:"dry_run,omitempty"`
 	// Max is the most records that may match: if there are more, nothing

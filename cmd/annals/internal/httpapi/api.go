@@ -18,12 +18,13 @@ import (
 )
 
 // Config is what the door leads to. All of it is required, but beside damage
-// nothing of Gateway, Query, Eraser, Views, Exporter, Retention and Ledger needs to be there.
+// nothing of Gateway, Query, Eraser, Views, Forgetter, Exporter, Retention and Ledger needs to be there.
 type Config struct {
 	Gateway   *producers.Gateway
 	Query     *query.Service
 	Eraser    *tombstones.Eraser
 	Views     *projectors.Views
+	Forgetter *query.Suppressor
 	Exporter  *query.Exporter
 	Retention *retention.Keeper
 	Authority *auth.Authority
@@ -144,6 +145,8 @@ func (a *API) traces() {
 // reason is the body of a forget of one subject.
 type reason struct {
 	Reason string `json:"reason,omitempty"`
+	// Suppress keeps what is forgotten from coming back; admins only.
+	Suppress bool `json:"suppress,omitempty"`
 }
 
 func (a *API) forgetting() {
@@ -151,11 +154,11 @@ func (a *API) forgetting() {
 	c := a.core
 	add(a, Route{Method: http.MethodPost, Path: "/v1/subjects/{subject}/forget", Summary: "Forget everything about a subject.", Roles: erasers, Status: http.StatusAccepted},
 		func(ctx context.Context, r Request[reason]) (tombstones.Erasure, error) {
-			return c.Eraser.ForgetSubject(ctx, r.Caller, r.Key, r.Path("subject"), r.In.Reason)
+			return c.Forgetter.ForgetSubject(ctx, r.Caller, r.Key, r.Path("subject"), r.In.Reason, r.In.Suppress)
 		})
 	add(a, Route{Method: http.MethodPost, Path: "/v1/forget", Summary: "Forget records by id or by filter.", Roles: erasers, Status: http.StatusAccepted},
 		func(ctx context.Context, r Request[tombstones.ForgetRequest]) (tombstones.Erasure, error) {
-			return c.Eraser.Forget(ctx, r.Caller, r.Key, r.In)
+			return c.Forgetter.Forget(ctx, r.Caller, r.Key, r.In)
 		})
 	for path, kind := range map[string]events.Kind{"/v1/episodes/{id}": events.KindEpisode, "/v1/facts/{id}": events.KindFact} {
 		add(a, Route{Method: http.MethodDelete, Path: path, Summary: "Forget one record; again is the same answer.", Roles: erasers, Status: http.StatusAccepted},

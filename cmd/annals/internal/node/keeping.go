@@ -20,6 +20,10 @@ func (n *Node) openKeeping(o Options) error {
 	if err != nil {
 		return fmt.Errorf("exporter: %w", err)
 	}
+	n.forgetter, err = query.NewSuppressor(n.query, n.eraser, n.suppressed)
+	if err != nil {
+		return fmt.Errorf("suppressor: %w", err)
+	}
 	n.keepAll = o.KeepAll
 	n.keeper, err = retention.New(retention.Config{
 		Schedule: o.Retention, Memories: query.NewRetainedViews(n.views), Keys: n.keys, Log: n.log, Eraser: n.eraser,

@@ -33,6 +33,7 @@ import (
 	"github.com/annals-memory/annals/tombstones"
 	"github.com/annals-memory/annals/tombstones/ledger"
 	"github.com/annals-memory/annals/tombstones/retention"
+	"github.com/annals-memory/annals/tombstones/suppression"
 )
 
 // Options say how a node is opened. Data is required.
@@ -84,6 +85,8 @@ type Node struct {
 
 	queryConfig query.Config
 	eraser      *tombstones.Eraser
+	suppressed  *suppression.Set
+	forgetter   *query.Suppressor
 	exporter    *query.Exporter
 	keeper      *retention.Keeper
 	// keepAll says that the keeper does not run.
@@ -250,8 +253,13 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 // openCore makes what works on log and keys, in the order of the data's way.
 func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams, model embed.Embedder) error {
 	var err error
+	n.suppressed, err = suppression.New(suppression.Config{Log: n.log, Now: time.Now, NewID: newID})
+	if err != nil {
+		return fmt.Errorf("suppression: %w", err)
+	}
 	n.gateway, err = producers.New(producers.Config{
-		Log: n.log, Keys: n.keys, Quarantine: streams.Quarantine(), Now: time.Now, NewID: newID,
+		Suppressed: n.suppressed,
+		Log:        n.log, Keys: n.keys, Quarantine: streams.Quarantine(), Now: time.Now, NewID: newID,
 	})
 	if err != nil {
 		return fmt.Errorf("producers: %w", err)
