@@ -92,8 +92,10 @@ func (s *erasingSnapshot) Count(tenant, subject string) int {
 	return episodes + facts
 }
 
-func (s *erasingSnapshot) Tombstones(tenant, after string, limit int) ([]tombstones.Tombstone, string, error) {
-	rows, next, err := s.snap.Tombstones(tenant, after, limit)
+func (s *erasingSnapshot) Held(tenant, subject string) bool { return s.snap.Held(tenant, subject) }
+
+func (s *erasingSnapshot) TombstonesOf(tenant, erasure, after string, limit int) ([]tombstones.Tombstone, string, error) {
+	rows, next, err := s.snap.TombstonesOf(tenant, erasure, after, limit)
 	if err != nil {
 		return nil, "", fmt.Errorf("list tombstones: %w", err)
 	}

@@ -20,7 +20,10 @@ func (e *Eraser) ForgetDue(ctx context.Context, tenant string, cause events.Caus
 	if err != nil {
 		return Erasure{}, fmt.Errorf("find tenant: %w", err)
 	}
-	j := &job{tenant: t, token: t.Token(), principal: token.Principal(t, keeper), erasure: e.newID()}
+	j := &job{
+		tenant: t, token: t.Token(), principal: token.Principal(t, keeper), erasure: e.newID(),
+		cause: cause, scope: scopeRecord,
+	}
 	targets, err := e.byID(ctx, j, ids)
 	if err != nil {
 		return Erasure{}, err

@@ -41,12 +41,14 @@ type Log interface {
 	Follow(ctx context.Context, after uint64) iter.Seq2[events.Message, error]
 }
 
-// Config is what an eraser is made of. Logger and FirstRetry may be absent; all
-// else is required.
+// Config is what an eraser is made of. Log, Keys, Views, Now and NewID are
+// required.
 type Config struct {
 	Log   Log
 	Keys  *seal.Keyring
 	Views Views
+	// Ledger gets a copy of every tombstone; nil keeps none.
+	Ledger Ledger
 	// Now is the writer's clock in the commits.
 	Now func() time.Time
 	// NewID makes the ids of erasures without an idempotency key: UUIDs in
@@ -71,8 +73,11 @@ type Eraser struct {
 	// subjects joins forgets of one subject that run at the same time, so that
 	// all get the answer of the one that did it.
 	subjects singleflight.Group
+	ledger   Ledger
 	// queue is what Run is to destroy.
-	queue      *queue
+	queue *queue
+	// unfinished are the erasures that Run is to see to.
+	unfinished *unfinished
 	logger     *slog.Logger
 	firstRetry time.Duration
 }
@@ -85,7 +90,7 @@ func New(c Config) (*Eraser, error) {
 	}
 	e := &Eraser{
 		log: c.Log, keys: c.Keys, views: c.Views, now: c.Now, newID: c.NewID,
-		queue: newQueue(), logger: c.Logger, firstRetry: c.FirstRetry,
+		ledger: c.Ledger, queue: newQueue(), unfinished: newUnfinished(), logger: c.Logger, firstRetry: c.FirstRetry,
 	}
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
@@ -97,8 +102,8 @@ func New(c Config) (*Eraser, error) {
 }
 
 // ForgetRecord forgets one episode or fact. Forgetting it again is the same
-// answer, at the level that its erasure has reached by then. The errors are ErrForbidden, ErrNotFound for what is not there or not
-// the caller's, ErrKeyReused, ErrBehind if the views did not get there in time
+// answer, at the level that its erasure has reached by then. The errors are
+// ErrForbidden, ErrNotFound for what is not there or not the caller's, ErrKeyReused, ErrBehind if the views did not get there in time
 // (the tombstone is in the log; the same call again completes it), and the
 // log's.
 func (e *Eraser) ForgetRecord(ctx context.Context, caller events.Caller, key string, kind events.Kind, id string) (Erasure, error) {
@@ -145,6 +150,7 @@ func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, r
 	if err != nil {
 		return Erasure{}, err
 	}
+	job.scope = req.scope()
 	targets, err := e.targets(ctx, job, &req)
 	if err != nil {
 		return Erasure{}, err
@@ -188,6 +194,7 @@ func (e *Eraser) ForgetSubject(ctx context.Context, caller events.Caller, key, s
 	if err != nil {
 		return Erasure{}, err
 	}
+	job.scope = scopeSubject
 	if job.tenant == nil {
 		return Erasure{ErasureID: job.erasure, Level: LevelShredded}, nil
 	}

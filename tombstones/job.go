@@ -17,7 +17,12 @@ type job struct {
 	token     string
 	principal string
 	erasure   string
-	keyed     bool
+	// cause and scope are for the account; subject is that of a forget of a whole
+	// one, or of a category of it.
+	cause   events.Cause
+	scope   string
+	subject string
+	keyed   bool
 	// fingerprint is that of the request; "" without an idempotency key.
 	fingerprint string
 	// plan is what the same call said before, nil if this is the first.
@@ -39,12 +44,15 @@ func (e *Eraser) begin(ctx context.Context, caller events.Caller, key, command s
 	}
 	tenant, err := e.keys.Tenant(ctx, caller.Tenant, false)
 	if errors.Is(err, seal.ErrUnknownTenant) {
-		return &job{erasure: e.newID()}, nil
+		return &job{erasure: e.newID(), cause: events.CauseRequest}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find tenant: %w", err)
 	}
-	j := &job{tenant: tenant, token: tenant.Token(), principal: token.Principal(tenant, caller.Principal)}
+	j := &job{
+		tenant: tenant, token: tenant.Token(), principal: token.Principal(tenant, caller.Principal),
+		cause: events.CauseRequest, scope: scopeRecord,
+	}
 	if key == "" {
 		j.erasure = e.newID()
 		return j, nil

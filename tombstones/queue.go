@@ -1,6 +1,9 @@
 package tombstones
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // shredding is what is left to destroy of one erasure.
 type shredding struct {
@@ -66,8 +69,9 @@ func (q *queue) next() (s *shredding, id string, ok bool) {
 	return nil, "", false
 }
 
-// done gives a key back, destroyed or not.
-func (q *queue) done(s *shredding, id string, destroyed bool) {
+// done gives a key back, destroyed or not, and says whether it was the last one of
+// its erasure.
+func (q *queue) done(s *shredding, id string, destroyed bool) (last bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s.busy--
@@ -75,7 +79,7 @@ func (q *queue) done(s *shredding, id string, destroyed bool) {
 		s.failed = append(s.failed, id)
 	}
 	if s.busy+len(s.ids)+len(s.failed) > 0 {
-		return
+		return false
 	}
 	for i, other := range q.list {
 		if other == s {
@@ -86,6 +90,14 @@ func (q *queue) done(s *shredding, id string, destroyed bool) {
 	if len(q.list) == 0 {
 		close(q.empty)
 	}
+	return true
+}
+
+// has says whether keys of an erasure are left.
+func (q *queue) has(k erasureKey) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(q.list, func(s *shredding) bool { return s.token == k.tenant && s.erasure == k.erasure })
 }
 
 // again brings back what failed.

@@ -72,6 +72,21 @@ func (f *Filter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return json.UnmarshalDecode(dec, (*plain)(f), json.RejectUnknownMembers(true)) //nolint:wrapcheck // It carries the place.
 }
 
+// scope is what the request names, as accounts say it.
+func (r *ForgetRequest) scope() string {
+	switch f := r.Filter; {
+	case r.Source != nil:
+		return scopeSource
+	case f == nil:
+		return scopeRecord
+	case f.Session != "" && len(f.Categories) == 0:
+		return scopeSession
+	case len(f.Categories) > 0 && f.Session == "":
+		return scopeCategory
+	}
+	return scopeFilter
+}
+
 // validate finds the first rule that the request breaks.
 func (r *ForgetRequest) validate() error {
 	ways := 0

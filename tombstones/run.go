@@ -13,9 +13,9 @@ import (
 	"github.com/annals-memory/annals/events"
 )
 
-// Run destroys the keys that large forgets have left to it, and finishes what
-// was cut off before it was called, as [Eraser.Finish] does, until the context
-// ends. It does not return before, and then nil: what fails is tried again, with
+// Run destroys the keys that large forgets have left to it, takes every erasure on
+// to its end, and finishes what was cut off before it was called, as
+// [Eraser.Finish] does, until the context ends. It does not return before, and then nil: what fails is tried again, with
 // growing pauses. The views must be running meanwhile.
 func (e *Eraser) Run(ctx context.Context) error {
 	var g errgroup.Group
@@ -28,6 +28,10 @@ func (e *Eraser) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	})
+	g.Go(func() error {
+		e.carryOn(ctx)
+		return nil
+	})
 	return g.Wait() //nolint:wrapcheck // It is nil.
 }
 
@@ -37,7 +41,13 @@ func (e *Eraser) Run(ctx context.Context) error {
 // then matches [ErrUnfinished]. Any other error is the log's, and not all has
 // been read. The views must be running meanwhile. What it finds done it leaves
 // alone, so that it can be called at any time and any number of times.
-func (e *Eraser) Finish(ctx context.Context) error { return e.step(ctx, &pass{}) }
+func (e *Eraser) Finish(ctx context.Context) error {
+	err := e.step(ctx, newPass())
+	if _, cerr := e.round(ctx); cerr != nil && err == nil {
+		err = fmt.Errorf("%w: %w", ErrUnfinished, cerr)
+	}
+	return err
+}
 
 // ErrUnfinished says that tombstones could not be taken through the saga.
 var ErrUnfinished = errors.New("tombstones are not finished")
@@ -52,11 +62,15 @@ type pass struct {
 	over  bool
 	// left are the commits that could not be finished.
 	left []events.Message
+	// seen are the erasures that were met, and who asked for them.
+	seen map[erasureKey]string
 }
+
+func newPass() *pass { return &pass{seen: make(map[erasureKey]string)} }
 
 // persist takes a pass on until nothing is left or the context ends.
 func (e *Eraser) persist(ctx context.Context) {
-	p := &pass{}
+	p := newPass()
 	// Nothing but the end of the context ends it.
 	_, _ = backoff.Retry(ctx, func() (struct{}, error) {
 		if err := e.step(ctx, p); err != nil {
@@ -71,8 +85,15 @@ func (e *Eraser) persist(ctx context.Context) {
 		}))
 }
 
-// step reads on, or tries again what is left when all has been read.
+// step reads on, or tries again what is left when all has been read. What it has
+// met and finished is seen to from then on.
 func (e *Eraser) step(ctx context.Context, p *pass) error {
+	defer func() {
+		for k, principal := range p.seen {
+			e.unfinished.add(k, principal)
+		}
+		clear(p.seen)
+	}()
 	if p.over {
 		again := p.left
 		p.left = nil
@@ -127,7 +148,7 @@ func (e *Eraser) readOn(ctx context.Context, p *pass) error {
 // attempt finishes one commit, or keeps it for later. The error says that there
 // is no sense in going on now.
 func (e *Eraser) attempt(ctx context.Context, p *pass, m events.Message) error {
-	err := e.resume(ctx, m)
+	err := e.resume(ctx, m, func(k erasureKey, principal string) { p.seen[k] = principal })
 	switch {
 	case err == nil:
 		return nil

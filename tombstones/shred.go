@@ -18,30 +18,110 @@ import (
 // takes some ten to twenty-five milliseconds, because its bytes are overwritten.
 const maxInline = 32
 
-// finishKeys destroys the keys of an erasure and says how far it has come by
-// now. If they are many, [Eraser.Run] destroys them after the answer. Of a
-// repetition some or all may be gone. The views have folded all tombstones but
-// those of the cascade, whose last is at the position.
-func (e *Eraser) finishKeys(
-	ctx context.Context, j *job, erasure string, ids []string, repeated bool, last uint64,
-) (Level, error) {
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	if repeated && len(ids) > maxInline {
-		var err error
-		if ids, err = e.withKey(ctx, j.token, ids); err != nil {
-			return "", err
+// shred destroys the keys of an erasure and says whether all are gone. If they
+// are many, [Eraser.Run] destroys them after the answer. What is held stays.
+func (s *saga) shred(ctx context.Context) (done bool, err error) {
+	ids, held, err := s.free(ctx)
+	if err != nil {
+		return false, err
+	}
+	if held {
+		if err := s.heldBack(ctx); err != nil {
+			return false, err
+		}
+	}
+	if s.repeated && len(ids) > maxInline {
+		if ids, err = s.withKey(ctx, s.job.token, ids); err != nil {
+			return false, err
 		}
 	}
 	if len(ids) > maxInline {
-		e.queue.put(j.token, erasure, ids)
-		_, err := e.settled(ctx, last)
-		return LevelDenied, err
+		s.queue.put(s.job.token, s.account.aggregate.ID, ids)
+		return false, nil
 	}
-	if err := e.shred(ctx, j.token, ids); err != nil {
-		return "", err
+	return !held, s.destroy(ctx, ids, held)
+}
+
+// shredNow destroys the keys here and now, however many, and says whether all are
+// gone.
+func (s *saga) shredNow(ctx context.Context) (done bool, err error) {
+	ids, held, err := s.free(ctx)
+	if err != nil {
+		return false, err
 	}
-	return e.settled(ctx, last)
+	return !held, s.destroy(ctx, ids, held)
+}
+
+func (s *saga) destroy(ctx context.Context, ids []string, held bool) error {
+	if err := s.shredAll(ctx, s.job.token, ids); err != nil {
+		return err
+	}
+	if s.subject == "" || held {
+		return nil
+	}
+	return s.shredSubject(ctx)
+}
+
+// free are the records that no hold keeps, and whether there are others. A held
+// subject that goes as a whole keeps everything.
+func (s *saga) free(ctx context.Context) (ids []string, held bool, err error) {
+	err = s.snapshot(ctx, func(snap Snapshot) error {
+		if s.subject != "" && snap.Held(s.job.token, s.subject) {
+			held = true
+			return nil
+		}
+		for id, subject := range s.dead {
+			if snap.Held(s.job.token, subject) {
+				held = true
+				continue
+			}
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	slices.Sort(ids)
+	return ids, held, err
+}
+
+// heldBack enters that a hold keeps what is left.
+func (s *saga) heldBack(ctx context.Context) error {
+	return s.enter(ctx, s.job.principal, s.account, func(state *events.ErasureState) []events.Event {
+		if state.Level != LevelDenied {
+			return nil
+		}
+		return []events.Event{events.ErasureAdvanced{Level: LevelHeld}}
+	})
+}
+
+// shredSubject removes the keys of a whole subject, and its name. The name goes
+// after the keys, because the same call finds the subject by it again, should this
+// be cut off; and the key of the subject's own first event goes last of all,
+// because while its row is there something may be left.
+func (s *saga) shredSubject(ctx context.Context) error {
+	if err := s.keys.DestroySubject(ctx, s.job.token, s.subject); err != nil {
+		return fmt.Errorf("destroy keys: %w", err)
+	}
+	if err := s.dropName(); err != nil {
+		return fmt.Errorf("drop name: %w", err)
+	}
+	return s.shredAll(ctx, s.job.token, []string{s.subject})
+}
+
+// shredded enters that the cascade is over and no key is left.
+func (s *saga) shredded(ctx context.Context) error {
+	return s.enter(ctx, s.job.principal, s.account, func(state *events.ErasureState) []events.Event {
+		if state.Level.AtLeast(LevelShredded) {
+			return nil
+		}
+		n := len(s.dead)
+		if s.subject != "" {
+			n++
+		}
+		return []events.Event{
+			events.ErasureAdvanced{Level: events.LevelCascaded},
+			events.ErasureAdvanced{Level: LevelShredded, Stores: []events.StoreProgress{{Store: storeKeys, Planned: n, Done: n}}},
+		}
+	})
 }
 
 // withKey returns the records that have a key row, in whatever state it is.
@@ -66,8 +146,8 @@ func damaged(err error) bool {
 	return errors.Is(err, seal.ErrTampered) || errors.Is(err, seal.ErrOtherRoot)
 }
 
-// shred destroys the keys of records. A key that is gone is no error.
-func (e *Eraser) shred(ctx context.Context, token string, ids []string) error {
+// shredAll destroys the keys of records. A key that is gone is no error.
+func (e *Eraser) shredAll(ctx context.Context, token string, ids []string) error {
 	for len(ids) > 0 {
 		n := min(len(ids), batchSize)
 		if err := e.keys.DestroyRecord(ctx, token, ids[:n]...); err != nil {
@@ -123,7 +203,9 @@ func (e *Eraser) drain(ctx context.Context) (failed int, last error) {
 			break
 		}
 		err := e.keys.DestroyRecord(ctx, s.token, id)
-		e.queue.done(s, id, err == nil)
+		if e.queue.done(s, id, err == nil) {
+			e.unfinished.wake() // it is that erasure's turn
+		}
 		if err == nil {
 			continue
 		}

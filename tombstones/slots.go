@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // forgotten is what has a tombstone, as far as a cascade is concerned.
@@ -134,10 +135,10 @@ func (e *Eraser) changeSlot(ctx context.Context, j *job, id string, slot *events
 }
 
 // buryFacts forgets facts, together with the candidates of equal value that were
-// merged into them, whose ids it returns. Facts that are in no slot, because the
+// merged into them, and returns all tombstones of the erasure in their slots. Facts that are in no slot, because the
 // command that would have made them never got so far, have nothing to forget; if
 // all are, the error is ErrNotFound.
-func (e *Eraser) buryFacts(ctx context.Context, j *job, list []*target) (merged []string, err error) {
+func (e *Eraser) buryFacts(ctx context.Context, j *job, list []*target) (graves []ledger.Tombstone, err error) {
 	found := 0
 	var ids []string
 	groups := make(map[string][]*target)
@@ -162,7 +163,7 @@ func (e *Eraser) buryFacts(ctx context.Context, j *job, list []*target) (merged 
 			t.erasure, t.position = f.Erasure, f.ChangedAt
 			found++
 		}
-		merged = append(merged, buriedBy(slot, j.erasure)...)
+		graves = append(graves, buriedBy(j.token, id, slot, j.erasure)...)
 	})
 	if err != nil {
 		return nil, err
@@ -170,7 +171,7 @@ func (e *Eraser) buryFacts(ctx context.Context, j *job, list []*target) (merged 
 	if len(list) > 0 && found == 0 {
 		return nil, events.ErrNotFound
 	}
-	return merged, nil
+	return graves, nil
 }
 
 // buryIn are the tombstones that are missing.
@@ -187,40 +188,43 @@ func buryIn(s *events.Slot, group []*target, erasure string) []events.Event {
 	return out
 }
 
-// buriedBy are the ids of facts that the erasure has forgotten.
-func buriedBy(s *events.Slot, erasure string) []string {
-	var ids []string
+// buriedBy are the tombstones that the erasure has put on facts of a slot.
+func buriedBy(tenant, id string, s *events.Slot, erasure string) []ledger.Tombstone {
+	var list []ledger.Tombstone
 	for _, f := range s.Facts {
 		if f.Status == events.StatusDeleted && f.Erasure == erasure {
-			ids = append(ids, f.Fact)
+			list = append(list, ledger.Tombstone{
+				Tenant: tenant, Kind: events.KindFact, Aggregate: id, Record: f.Fact, Subject: f.Subject,
+				Erasure: erasure, Position: f.ChangedAt,
+			})
 		}
 	}
-	return ids
+	return list
 }
 
 // cascade takes what was forgotten from the facts that were derived from it. It
-// returns the position of its last commit and the ids of facts that had nothing
-// else. The views say where to look; what to do is decided on the log.
-func (e *Eraser) cascade(ctx context.Context, j *job, erasure string, gone *forgotten) (uint64, []string, error) {
+// returns the position of its last commit and the tombstones of facts that had
+// nothing else. The views say where to look; what to do is decided on the log.
+func (e *Eraser) cascade(ctx context.Context, j *job, erasure string, gone *forgotten) (uint64, []ledger.Tombstone, error) {
 	slots, err := e.derivedSlots(ctx, j.token, gone)
 	if err != nil {
 		return 0, nil, err
 	}
 	var last uint64
-	var dead []string
+	var graves []ledger.Tombstone
 	// A fact about a forgotten subject went with its subject.
 	of := func(f *events.SlotFact) bool { return !gone.subjects[f.Subject] }
 	lost := func(_ string, s *events.Slot) []events.Event {
 		return s.Losses(of, func(src events.SourceRef) (string, bool) { return erasure, gone.has(src) })
 	}
-	err = e.changeSlots(ctx, j, slots, lost, func(_ string, at uint64, slot *events.Slot) {
+	err = e.changeSlots(ctx, j, slots, lost, func(id string, at uint64, slot *events.Slot) {
 		last = max(last, at)
-		dead = append(dead, buriedBy(slot, erasure)...)
+		graves = append(graves, buriedBy(j.token, id, slot, erasure)...)
 	})
 	if err != nil {
 		return 0, nil, err
 	}
-	return last, dead, nil
+	return last, graves, nil
 }
 
 func (e *Eraser) derivedSlots(ctx context.Context, token string, gone *forgotten) ([]string, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/events/token"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // forgetSubject takes a subject through the saga.
@@ -49,17 +50,26 @@ func (e *Eraser) forgetSubject(ctx context.Context, j *job, name string) (Erasur
 	if out.ErasureID, out.Position, err = e.burySubject(ctx, j, sid); err != nil {
 		return Erasure{}, err
 	}
-	if err := e.wait(ctx, out.Position); err != nil {
-		return Erasure{}, err
-	}
-	last, err := e.endSubject(ctx, j, out.ErasureID, sid, func() error {
+	j.subject = sid
+	c := e.subjectSaga(j, out.ErasureID, sid, out.Position, func() error {
 		return j.tenant.DropSubject(ctx, sid, j.tenant.SubjectHash(name))
 	})
-	if err != nil {
+	if err := c.deny(ctx, out.Matched, out.Position); err != nil {
 		return Erasure{}, err
 	}
-	out.Level, err = e.settled(ctx, last)
+	out.Level, err = c.finish(ctx)
 	return out, err
+}
+
+// subjectSaga takes a whole subject through the levels.
+func (e *Eraser) subjectSaga(j *job, erasure, sid string, position uint64, dropName func() error) *saga {
+	s := e.newSaga(j, erasure)
+	s.gone.subjects[sid] = true
+	s.subject, s.dropName = sid, dropName
+	s.graves = []ledger.Tombstone{{
+		Tenant: j.token, Kind: events.KindSubject, Aggregate: sid, Subject: sid, Erasure: erasure, Position: position,
+	}}
+	return s
 }
 
 // count says how many records are kept of a subject, all that were acknowledged
@@ -99,27 +109,4 @@ func (e *Eraser) burySubject(ctx context.Context, j *job, sid string) (erasure s
 		return j.erasure, ack.Position, nil
 	}
 	return "", 0, fmt.Errorf("append tombstone: %w", events.ErrConflict)
-}
-
-// endSubject does what follows the folded tombstone: cascade, keys, name. The
-// name goes after the keys, because the same call finds the subject by it again,
-// should this be cut off; and the key of the subject's own first event goes last
-// of all, because while its row is there something may be left.
-func (e *Eraser) endSubject(ctx context.Context, j *job, erasure, sid string, dropName func() error) (uint64, error) {
-	gone := newForgotten()
-	gone.subjects[sid] = true
-	last, derived, err := e.cascade(ctx, j, erasure, gone)
-	if err != nil {
-		return 0, err
-	}
-	if err := e.shred(ctx, j.token, derived); err != nil {
-		return 0, err
-	}
-	if err := e.keys.DestroySubject(ctx, j.token, sid); err != nil {
-		return 0, fmt.Errorf("destroy keys: %w", err)
-	}
-	if err := dropName(); err != nil {
-		return 0, fmt.Errorf("drop name: %w", err)
-	}
-	return last, e.shred(ctx, j.token, []string{sid})
 }

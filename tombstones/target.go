@@ -167,11 +167,11 @@ func (e *Eraser) byID(ctx context.Context, j *job, ids []string) ([]target, erro
 // own returns what has a tombstone of this very erasure.
 func (e *Eraser) own(s Snapshot, j *job) ([]target, error) {
 	var list []target
-	for t, err := range tombstones(s, j.token) {
+	for t, err := range tombstonesOf(s, j.token, j.erasure) {
 		if err != nil {
 			return nil, err
 		}
-		if t.Erasure != j.erasure || t.Kind == events.KindSubject {
+		if t.Kind == events.KindSubject {
 			continue
 		}
 		list = append(list, target{

@@ -27,10 +27,17 @@ type Snapshot interface {
 	Match(ctx context.Context, tenant string, m Match) ([]Record, error)
 	// Count returns how many records are kept of a subject.
 	Count(tenant, subject string) int
-	// Tombstones returns one page of a tenant's tombstones and the cursor of
-	// the next.
-	Tombstones(tenant, after string, limit int) (page []Tombstone, next string, err error)
+	Graves
 	Close() error
+}
+
+// Graves tell what was forgotten and what must be kept.
+type Graves interface {
+	// TombstonesOf returns one page of the tombstones of an erasure and the cursor
+	// of the next.
+	TombstonesOf(tenant, erasure, after string, limit int) (page []Tombstone, next string, err error)
+	// Held reports whether a subject is under a legal hold.
+	Held(tenant, subject string) bool
 }
 
 // Record names one record, where its events are, and when it was recorded.

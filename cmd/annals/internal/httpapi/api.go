@@ -49,6 +49,7 @@ func New(c Config) (*API, error) {
 	a := &API{core: c, auth: c.Authority, log: c.Logger, now: c.Now, ops: newOperations(c.Views, c.Ledger, c.NewID, c.Now, c.Logger)}
 	a.memories()
 	a.forgetting()
+	a.erasures()
 	a.traces()
 	a.operate()
 	a.ledger()

@@ -290,7 +290,8 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 		return fmt.Errorf("query: %w", err)
 	}
 	n.eraser, err = tombstones.New(tombstones.Config{
-		Log: n.log, Keys: n.keys, Views: query.NewErasingViews(n.views), Now: time.Now, NewID: newID, Logger: o.Logger,
+		Log: n.log, Keys: n.keys, Views: query.NewErasingViews(n.views), Ledger: n.ledger, Now: time.Now, NewID: newID,
+		Logger: o.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("tombstones: %w", err)

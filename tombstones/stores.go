@@ -1,0 +1,6 @@
+package tombstones
+
+// The names of stores in accounts.
+const (
+	storeKeys = "keys"
+)
