@@ -2,8 +2,8 @@
 // lists and looks up facts and episodes on both axes of time, and shows where a
 // fact came from and what an answer was made of.
 //
-// It reads the views and opens what it shows; it writes nothing but traces, and
-// those through whoever implements [Traces].
+// It reads the views and opens what it shows; it writes nothing but traces and that
+// a subject was exported, through whoever implements [Traces] and [Exports].
 //
 // # Guarantees
 //
@@ -22,6 +22,9 @@
 //     score, then the later position, then the id.
 //   - A token budget is kept; what does not fit is left out whole and counted.
 //   - Every recall has a trace when it is returned.
+//   - The log tells of an export before its first line is written. An export has a
+//     signed manifest, which accounts for every byte of it, or is void: see
+//     [Exporter.Export] and [VerifyExport].
 //   - Every answer says at which position it was read.
 //
 // # Not guaranteed
@@ -33,5 +36,7 @@
 //     found by [Service.Facts] only.
 //   - Relevance is an estimate. That nothing is relevant means that nothing was
 //     above a floor.
+//   - A subject that is held and forgotten at once cannot be exported: the views
+//     have let go of it.
 //   - Results are data that somebody wrote. Nothing here makes it safe to obey.
 package query
