@@ -60,11 +60,11 @@ func (l *lane) purge(ctx context.Context) (err error) {
 	if err := held.work.drain(ctx); err != nil {
 		return fmt.Errorf("wait for the store: %w", err)
 	}
-	old, err := l.rewrite(ctx, held, marks)
+	last, err := l.rewrite(ctx, held, marks)
 	if err != nil {
 		return err
 	}
-	if err := l.waitForFiles(ctx, held, old); err != nil {
+	if err := l.waitForFiles(ctx, held, last); err != nil {
 		return err
 	}
 	return l.unmark(held, marks)
@@ -158,37 +158,51 @@ func rangesOf(tenant string) []keyRange {
 	return list
 }
 
-// rewrite has the store write anew every table that may hold something of the tenants, and returns the numbers of the files
-// that they were in.
+// rewrite has the store write anew every table that may hold something of the tenants, and returns the highest number of a
+// file that there is then.
 //
 // A compaction alone is not enough. It leaves a table at the bottom as it is unless something above overlaps it, and what a
 // compaction kept there for a reader stays in it for good. So each table gets a fresh entry in the range to be compacted,
 // which says what is so already: a row as it stands, or that there is none.
-func (l *lane) rewrite(ctx context.Context, held lease, marks map[string][]byte) (old []uint64, err error) {
+func (l *lane) rewrite(ctx context.Context, held lease, marks map[string][]byte) (last uint64, err error) {
 	ranges, old, all, err := l.touch(held, marks)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	if all {
 		ranges = []keyRange{{lo: []byte{0}, hi: []byte{0xff}}}
 	}
 	for _, r := range ranges {
 		if err := held.db.Compact(ctx, r.lo, r.hi, false); err != nil {
-			return nil, fmt.Errorf("compact view: %w", err)
+			return 0, fmt.Errorf("compact view: %w", err)
 		}
 	}
+	live, err := liveTables(held)
+	if err != nil {
+		return 0, err
+	}
+	if slices.ContainsFunc(old, func(n uint64) bool { return live[n] }) {
+		return 0, ErrUnpurged
+	}
+	for n := range live {
+		last = max(last, n)
+	}
+	return last, nil
+}
+
+// liveTables are the numbers of the files of the tables that the store has.
+func liveTables(held lease) (map[uint64]bool, error) {
 	levels, err := held.db.SSTables()
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
+	live := make(map[uint64]bool)
 	for _, level := range levels {
 		for i := range level {
-			if slices.Contains(old, uint64(level[i].BackingSSTNum)) {
-				return nil, ErrUnpurged
-			}
+			live[uint64(level[i].BackingSSTNum)] = true
 		}
 	}
-	return old, nil
+	return live, nil
 }
 
 // touch writes the fresh entries, with the fold held. It returns the ranges that have tables, the numbers of their files, and
@@ -280,18 +294,16 @@ func deleteRow(b *pebble.Batch, k []byte) error {
 	return nil
 }
 
-// waitForFiles waits until the files are gone. Iterators keep them, even those of readers who began later.
-func (l *lane) waitForFiles(ctx context.Context, held lease, old []uint64) error {
+// waitForFiles waits until of the files up to a number only those of living tables are there. Iterators keep others, even those
+// of readers who began later.
+func (l *lane) waitForFiles(ctx context.Context, held lease, last uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.PurgeWait)
 	defer cancel()
 	for {
 		moved := held.work.next()
-		names, err := held.fs.List(held.dir)
-		if err != nil {
-			return fmt.Errorf("list files: %w", err)
-		}
-		if !slices.ContainsFunc(names, func(name string) bool { return isTable(name, old) }) {
-			return nil
+		stale, err := staleFiles(held, last)
+		if err != nil || !stale {
+			return err
 		}
 		select {
 		case <-moved:
@@ -305,14 +317,23 @@ func (l *lane) waitForFiles(ctx context.Context, held lease, old []uint64) error
 	}
 }
 
-// isTable reports whether a file is one of the tables.
-func isTable(name string, numbers []uint64) bool {
-	digits, ok := strings.CutSuffix(name, ".sst")
-	if !ok {
-		return false
+func staleFiles(held lease, last uint64) (bool, error) {
+	names, err := held.fs.List(held.dir)
+	if err != nil {
+		return false, fmt.Errorf("list files: %w", err)
 	}
-	n, err := strconv.ParseUint(digits, 10, 64)
-	return err == nil && slices.Contains(numbers, n)
+	live, err := liveTables(held) // after the names: one that has just been made is among both
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		digits, ok := strings.CutSuffix(name, ".sst")
+		if !ok {
+			return false
+		}
+		n, err := strconv.ParseUint(digits, 10, 64)
+		return err == nil && n <= last && !live[n]
+	}), nil
 }
 
 // unmark removes the marks to which no tombstone was added since.
