@@ -44,6 +44,8 @@ type cli struct {
 	Facts   factsCmd   `cmd:"" help:"Show facts: current, as of a time, or their history."`
 	Forget  forgetCmd  `cmd:"" help:"Forget records, or everything about a subject."`
 	Export  exportCmd  `cmd:"" help:"Hand out all that is kept of a subject, or verify such a file."`
+	Backup  backupCmd  `cmd:"" help:"Copy the memory into artefacts, while it runs or not."`
+	Restore restoreCmd `cmd:"" help:"Put a memory back from artefacts; nothing that was forgotten comes back."`
 	Retain  retainCmd  `cmd:"" name:"retention" help:"Show what the retention schedule ends."`
 	Replay  replayCmd  `cmd:"" help:"Rebuild a view from the log and compare digests."`
 	Verify  verifyCmd  `cmd:"" help:"Compare the log with its ledger, and every view with a fresh fold of the log."`
@@ -120,7 +122,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.Is(err, errMisuse):
 		return exitMisuse
-	case errors.Is(err, client.ErrUnreachable), errors.Is(err, node.ErrLocked):
+	case errors.Is(err, client.ErrUnreachable), errors.Is(err, node.ErrLocked), errors.Is(err, node.ErrRestoring):
 		return exitNotReady
 	}
 	return exitFailed

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/annals-memory/annals/projectors"
 	"github.com/annals-memory/annals/query"
 	"github.com/annals-memory/annals/tombstones"
+	"github.com/annals-memory/annals/tombstones/backup"
 	"github.com/annals-memory/annals/tombstones/ledger"
 	"github.com/annals-memory/annals/tombstones/retention"
 )
@@ -31,6 +33,8 @@ type Config struct {
 	Ledger    *ledger.Ledger
 	// Anchor reads the last checkpoint that is kept outside the log.
 	Anchor func() ([]byte, error)
+	// Backup writes one artefact of a backup.
+	Backup func(context.Context, backup.Kind, io.Writer) error
 	// Damage is what is wrong with the log, nil if nothing is known to be.
 	Damage func() *ledger.DamageError
 	// Ready returns why the node cannot serve, or nil.
@@ -54,6 +58,7 @@ func New(c Config) (*API, error) {
 	a.operate()
 	a.ledger()
 	a.exporting()
+	a.backups()
 	a.retaining()
 	var err error
 	if a.doc, err = openAPI(a.routes, c.Version); err != nil {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,9 @@ type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	now     func() time.Time
-	begun   bool
+	// media is the type of the answer, lines if it is "".
+	media string
+	begun bool
 }
 
 // Write sends a piece. The client has its own time for each.
@@ -87,7 +90,7 @@ func (s *stream) Write(b []byte) (int, error) {
 	if !s.begun {
 		s.begun = true
 		h := s.w.Header()
-		h.Set("Content-Type", mediaLines)
+		h.Set("Content-Type", cmp.Or(s.media, mediaLines))
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		s.w.WriteHeader(http.StatusOK)

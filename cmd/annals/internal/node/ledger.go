@@ -35,6 +35,7 @@ func (n *Node) openStreams(ctx context.Context, replicas int) (*natslog.Streams,
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
+	n.source = streams
 	return streams, nil
 }
 
@@ -88,7 +89,7 @@ func (n *Node) openDoor(o Options) error {
 	n.api, err = httpapi.New(httpapi.Config{
 		Gateway: n.gateway, Query: n.query, Eraser: n.eraser, Views: n.views, Authority: n.authority,
 		Forgetter: n.forgetter, Exporter: n.exporter, Retention: n.keeper,
-		Ledger: n.ledger, Anchor: n.anchor, Damage: n.Damage,
+		Ledger: n.ledger, Anchor: n.anchor, Backup: n.backup, Damage: n.Damage,
 		Ready: n.Ready, CaughtUp: func() bool { return !n.behind.Load() }, Logger: o.Logger, Now: time.Now, NewID: newID, Version: o.Version,
 	})
 	if err != nil {

@@ -31,6 +31,7 @@ import (
 	"github.com/annals-memory/annals/projectors"
 	"github.com/annals-memory/annals/query"
 	"github.com/annals-memory/annals/tombstones"
+	"github.com/annals-memory/annals/tombstones/backup"
 	"github.com/annals-memory/annals/tombstones/ledger"
 	"github.com/annals-memory/annals/tombstones/retention"
 	"github.com/annals-memory/annals/tombstones/suppression"
@@ -79,6 +80,7 @@ type Node struct {
 	views     *projectors.Views
 	query     *query.Service
 	ledger    *ledger.Ledger
+	source    backup.Source
 	// damage is what is wrong with the log.
 	damage   atomic.Pointer[ledger.DamageError]
 	recovers bool
@@ -117,6 +119,9 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 		}
 	}()
 	if n.lock, err = lock(o.Data); err != nil {
+		return nil, err
+	}
+	if err := refuseRestoring(o.Data); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(filepath.Join(o.Data, serverFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
