@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 
 	"github.com/annals-memory/annals/events"
@@ -19,7 +20,10 @@ const pageSize = 1_000
 // nothing of the views, and projectors nothing of sagas; this is where they meet.
 type ErasingViews struct{ views *projectors.Views }
 
-var _ tombstones.Views = ErasingViews{}
+var (
+	_ tombstones.Views   = ErasingViews{}
+	_ tombstones.Remains = ErasingViews{}
+)
 
 // NewErasingViews returns views in the form that package tombstones asks for.
 func NewErasingViews(v *projectors.Views) ErasingViews { return ErasingViews{views: v} }
@@ -39,6 +43,42 @@ func (v ErasingViews) Snapshot(ctx context.Context) (tombstones.Snapshot, error)
 		return nil, fmt.Errorf("open snapshot: %w", err)
 	}
 	return &erasingSnapshot{snap: snap}, nil
+}
+
+// Leftovers implements [tombstones.Remains].
+func (v ErasingViews) Leftovers(ctx context.Context, tenant string) iter.Seq2[tombstones.Leftover, error] {
+	return func(yield func(tombstones.Leftover, error) bool) {
+		for l, err := range v.views.Leftovers(ctx, tenant) {
+			if err != nil {
+				yield(tombstones.Leftover{}, fmt.Errorf("list leftovers: %w", err))
+				return
+			}
+			if !yield(tombstones.Leftover{Subject: l.Subject, Erasure: l.Erasure, Position: l.Position, Mixed: l.Mixed}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// LeftoverTenants implements [tombstones.Remains].
+func (v ErasingViews) LeftoverTenants(ctx context.Context) iter.Seq2[string, error] {
+	return v.views.LeftoverTenants(ctx)
+}
+
+// Settle implements [tombstones.Remains].
+func (v ErasingViews) Settle(ctx context.Context, deleted func(position uint64) bool) error {
+	if err := v.views.Settle(ctx, deleted); err != nil {
+		return fmt.Errorf("settle leftovers: %w", err)
+	}
+	return nil
+}
+
+// Purge implements [tombstones.Remains].
+func (v ErasingViews) Purge(ctx context.Context) error {
+	if err := v.views.Purge(ctx); err != nil {
+		return fmt.Errorf("purge views: %w", err)
+	}
+	return nil
 }
 
 // erasingSnapshot implements [tombstones.Snapshot].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/annals-memory/annals/events"
@@ -23,33 +24,50 @@ func (e *Eraser) later(a *account) {
 	e.unfinished.add(erasureKey{a.aggregate.Tenant, a.aggregate.ID}, a.state.Principal)
 }
 
+// restFactor is how much longer than a round of purging took the pause behind it
+// is, so that a steady flow of forgets does not have the views rewritten without
+// end. A pause is a minute at most.
+const restFactor = 4
+
 // carryOn takes unfinished erasures on until the context ends.
 func (e *Eraser) carryOn(ctx context.Context) {
 	pause := e.pause()
 	for {
 		wait := lookAgain
-		if failed, err := e.round(ctx); failed > 0 && ctx.Err() == nil {
+		began := time.Now()
+		failed, err := e.round(ctx)
+		rest := min(time.Since(began)*restFactor, lastRetry)
+		if failed > 0 && ctx.Err() == nil {
 			wait = pause.NextBackOff()
 			e.logger.LogAttrs(ctx, slog.LevelError, "erasures are not finished",
 				slog.Int("erasures", failed), slog.String("cause", err.Error()), slog.Duration("pause", wait))
 		} else {
 			pause.Reset()
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !sleep(ctx, nil, min(rest, wait)) || !sleep(ctx, e.unfinished.woken, wait) {
 			return
-		case <-e.unfinished.woken:
-			timer.Stop()
-		case <-timer.C:
 		}
 	}
+}
+
+// sleep waits for a time, or less if it is woken. It is false when the context has
+// ended.
+func sleep(ctx context.Context, woken <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-woken:
+	case <-timer.C:
+	}
+	return true
 }
 
 // round takes every unfinished erasure as far as it gets. It tells how many
 // failed, and one of the errors.
 func (e *Eraser) round(ctx context.Context) (failed int, last error) {
+	var shredded []*account
 	for _, k := range e.unfinished.list() {
 		a, err := e.drive(ctx, k)
 		switch {
@@ -57,11 +75,34 @@ func (e *Eraser) round(ctx context.Context) (failed int, last error) {
 			return failed, last
 		case err != nil:
 			failed, last = failed+1, err
-		case a == nil, a.state.Level.AtLeast(LevelShredded):
+		case a == nil, a.state.Level.AtLeast(LevelPurged), e.purging == nil && a.state.Level.AtLeast(LevelShredded):
 			e.unfinished.remove(k)
+		case a.state.Level.AtLeast(LevelShredded):
+			shredded = append(shredded, a)
 		}
 	}
-	return failed, last
+	if e.purging == nil {
+		return failed, last
+	}
+	for {
+		more, err := e.purge(ctx, shredded)
+		if ctx.Err() != nil {
+			return failed, last
+		}
+		if err != nil {
+			failed, last = failed+1, err
+		}
+		shredded = slices.DeleteFunc(shredded, func(a *account) bool {
+			done := a.state.Level.AtLeast(LevelPurged)
+			if done {
+				e.unfinished.remove(a.key())
+			}
+			return done
+		})
+		if err != nil || !more {
+			return failed, last
+		}
+	}
 }
 
 // drive takes one erasure to shredded, unless a hold or keys that are still

@@ -49,6 +49,9 @@ type Config struct {
 	Views Views
 	// Ledger gets a copy of every tombstone; nil keeps none.
 	Ledger Ledger
+	// Purging removes bytes; without it an erasure goes no
+	// further than shredded. It needs a ledger.
+	Purging *Purging
 	// Now is the writer's clock in the commits.
 	Now func() time.Time
 	// NewID makes the ids of erasures without an idempotency key: UUIDs in
@@ -74,6 +77,7 @@ type Eraser struct {
 	// all get the answer of the one that did it.
 	subjects singleflight.Group
 	ledger   Ledger
+	purging  *Purging
 	// queue is what Run is to destroy.
 	queue *queue
 	// unfinished are the erasures that Run is to see to.
@@ -88,9 +92,12 @@ func New(c Config) (*Eraser, error) {
 	if c.Log == nil || c.Keys == nil || c.Views == nil || c.Now == nil || c.NewID == nil {
 		return nil, ErrConfig
 	}
+	if c.Purging != nil && (c.Ledger == nil || !c.Purging.complete()) {
+		return nil, ErrConfig
+	}
 	e := &Eraser{
 		log: c.Log, keys: c.Keys, views: c.Views, now: c.Now, newID: c.NewID,
-		ledger: c.Ledger, queue: newQueue(), unfinished: newUnfinished(), logger: c.Logger, firstRetry: c.FirstRetry,
+		ledger: c.Ledger, purging: c.Purging, queue: newQueue(), unfinished: newUnfinished(), logger: c.Logger, firstRetry: c.FirstRetry,
 	}
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)

@@ -2,7 +2,9 @@ package tombstones
 
 import (
 	"context"
+	"iter"
 
+	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
@@ -15,3 +17,49 @@ type Ledger interface {
 	Covered() uint64
 	Checkpoint(ctx context.Context) error
 }
+
+// Leftover is a message of the log that still has sealed content of what was
+// forgotten.
+type Leftover struct {
+	// Subject is the id of the subject whose content it is.
+	Subject string
+	Erasure string
+	// Position is that of the message.
+	Position uint64
+	// Mixed says that the message tells of something that is kept as well.
+	Mixed bool
+}
+
+// Remains are what views know of, and have, of what was forgotten.
+type Remains interface {
+	// Leftovers yields what a tenant has left in the log, perhaps some twice.
+	Leftovers(ctx context.Context, tenant string) iter.Seq2[Leftover, error]
+	// LeftoverTenants yields the tenants that have some.
+	LeftoverTenants(ctx context.Context) iter.Seq2[string, error]
+	// Settle lets go of the leftovers that were deleted.
+	Settle(ctx context.Context, deleted func(position uint64) bool) error
+	// Purge makes deleted rows leave the disk.
+	Purge(ctx context.Context) error
+}
+
+// LogBytes removes messages of the log and their bytes. An absent one is success.
+type LogBytes interface {
+	SecureDelete(ctx context.Context, positions ...uint64) error
+}
+
+// Quarantine is where untrusted episodes wait.
+type Quarantine interface {
+	// Waiting yields the commits of a tenant that wait, as they would be logged.
+	Waiting(ctx context.Context, tenant string) iter.Seq2[events.Message, error]
+	// Remove removes an episode and its bytes. An absent one is success.
+	Remove(ctx context.Context, tenant, id string) error
+}
+
+// Purging is what removes bytes. All of it is required.
+type Purging struct {
+	Remains    Remains
+	Log        LogBytes
+	Quarantine Quarantine
+}
+
+func (p *Purging) complete() bool { return p.Remains != nil && p.Log != nil && p.Quarantine != nil }

@@ -1,6 +1,32 @@
 package tombstones
 
+import (
+	"slices"
+
+	"github.com/annals-memory/annals/events"
+)
+
 // The names of stores in accounts.
 const (
-	storeKeys = "keys"
+	storeKeys       = "keys"
+	storeLog        = "log"
+	storeFacts      = "facts"
+	storeMemories   = "memories"
+	storeTraces     = "traces"
+	storeQuarantine = "quarantine"
 )
+
+// progressOf is the progress of one store as an account has it.
+func progressOf(s *events.ErasureState, store string) events.StoreProgress {
+	for _, p := range s.Stores {
+		if p.Store == store {
+			return p
+		}
+	}
+	return events.StoreProgress{Store: store}
+}
+
+// changed are the stores that differ from what the account has.
+func changed(s *events.ErasureState, stores []events.StoreProgress) []events.StoreProgress {
+	return slices.DeleteFunc(slices.Clone(stores), func(p events.StoreProgress) bool { return progressOf(s, p.Store) == p })
+}

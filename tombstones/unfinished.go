@@ -43,6 +43,13 @@ func (u *unfinished) principal(k erasureKey) string {
 	return u.set[k]
 }
 
+func (u *unfinished) has(k erasureKey) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, is := u.set[k]
+	return is
+}
+
 func (u *unfinished) remove(k erasureKey) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -296,7 +296,7 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	}
 	n.eraser, err = tombstones.New(tombstones.Config{
 		Log: n.log, Keys: n.keys, Views: query.NewErasingViews(n.views), Ledger: n.ledger, Now: time.Now, NewID: newID,
-		Logger: o.Logger,
+		Purging: n.purging(streams), Logger: o.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("tombstones: %w", err)
