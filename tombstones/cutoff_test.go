@@ -32,14 +32,28 @@ func (r *stuckRows) stick(prefix string) {
 }
 
 func (r *stuckRows) Destroy(ctx context.Context, keys ...string) error {
+	if r.stuck(keys...) {
+		return errStuck
+	}
+	return r.Rows.Destroy(ctx, keys...)
+}
+
+func (r *stuckRows) DestroyAt(ctx context.Context, row seal.Row) error {
+	if r.stuck(row.Key) {
+		return errStuck
+	}
+	return r.Rows.DestroyAt(ctx, row)
+}
+
+func (r *stuckRows) stuck(keys ...string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, key := range keys {
 		if r.prefix != "" && strings.HasPrefix(key, r.prefix) {
-			return errStuck
+			return true
 		}
 	}
-	return r.Rows.Destroy(ctx, keys...)
+	return false
 }
 
 // A forget of a subject that failed at any of its rows is not over for the same

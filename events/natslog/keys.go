@@ -167,6 +167,34 @@ func (k *Keys) Destroy(ctx context.Context, keys ...string) error {
 	return nil
 }
 
+// DestroyAt removes a row and its bytes unless it has another revision; see
+// seal.Rows. After seal.ErrRowConflict the bytes of that revision may be gone.
+func (k *Keys) DestroyAt(ctx context.Context, row seal.Row) error {
+	stored, err := k.Get(ctx, row.Key)
+	if errors.Is(err, seal.ErrNoRow) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if stored.Revision != row.Revision || row.Revision > math.MaxInt64 {
+		return seal.ErrRowConflict
+	}
+	// No message is deleted but those that there were: what is created in their
+	// place is another row.
+	if err := k.erase(ctx, prefixKeys+row.Key, row.Revision+1); err != nil {
+		return translate("destroy row", err)
+	}
+	// It may have been overwritten before its message went.
+	switch _, err := k.Get(ctx, row.Key); {
+	case errors.Is(err, seal.ErrNoRow):
+		return nil
+	case err != nil:
+		return err
+	}
+	return seal.ErrRowConflict
+}
+
 // List yields the rows under a prefix in the order of their last writing; see
 // seal.Rows.
 func (k *Keys) List(ctx context.Context, prefix string) iter.Seq2[seal.Row, error] {

@@ -106,6 +106,25 @@ func (m *MemRows) Destroy(ctx context.Context, keys ...string) error {
 	return nil
 }
 
+// DestroyAt implements [Rows].
+func (m *MemRows) DestroyAt(ctx context.Context, row Row) error {
+	if err := checkCall(ctx, row.Key); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	stored, ok := m.rows[row.Key]
+	if !ok {
+		return nil
+	}
+	if stored.Revision != row.Revision {
+		return ErrRowConflict
+	}
+	clear(stored.Value)
+	delete(m.rows, row.Key)
+	return nil
+}
+
 // List implements [Rows]. It yields a snapshot in key order.
 func (m *MemRows) List(ctx context.Context, prefix string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {

@@ -44,8 +44,15 @@ type Rows interface {
 	Put(ctx context.Context, row Row) (revision uint64, err error)
 	// Destroy removes rows physically, so that no file of the store holds
 	// their values any more. An absent row is success. It is not atomic: after
-	// an error some rows may be gone, and the call can be repeated.
+	// an error some rows may be gone, and the call can be repeated. What is
+	// created under the keys meanwhile may go too.
 	Destroy(ctx context.Context, keys ...string) error
+	// DestroyAt does what Destroy does to one row if its stored revision is
+	// row.Revision; with another one it returns [ErrRowConflict] and removes
+	// nothing that is newer. An absent row is success. Unlike Destroy, which may
+	// take along what is created under the key meanwhile, it never does. Value is
+	// ignored.
+	DestroyAt(ctx context.Context, row Row) error
 	// List yields the rows under a prefix of whole tokens, in no particular
 	// order, each once. Rows that are written or destroyed meanwhile may or may
 	// not be seen. An error ends the sequence. The caller may write and destroy

@@ -71,27 +71,33 @@ func (t *Tenant) DropSubject(ctx context.Context, sid, nameHash string) error {
 	if !isHashToken(nameHash) {
 		return &TokenError{Field: "name hash"}
 	}
+	return t.dropSubject(ctx, sid, nameHash)
+}
+
+// dropSubject removes a name's row as it stands when it has been looked into,
+// never one that was made since: that of the name's next subject would be lost,
+// and nobody could forget it by name.
+func (t *Tenant) dropSubject(ctx context.Context, sid, nameHash string) error {
 	key := nameRowKey(t.token, nameHash)
-	row, err := t.ring.rows.Get(ctx, key)
-	if errors.Is(err, ErrNoRow) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read subject id: %w", err)
-	}
-	stored, err := t.openSubject(ctx, nameHash, row.Value)
-	if err != nil {
-		return err
-	}
-	if stored != sid {
-		return nil
-	}
-	t.ring.kept.evict(key)
 	defer t.ring.kept.evict(key)
-	if err := t.ring.rows.Destroy(ctx, key); err != nil {
-		return fmt.Errorf("drop subject id: %w", err)
+	for {
+		row, err := t.ring.rows.Get(ctx, key)
+		if errors.Is(err, ErrNoRow) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read subject id: %w", err)
+		}
+		stored, err := t.openSubject(ctx, nameHash, row.Value)
+		if err != nil || stored != sid {
+			return err
+		}
+		t.ring.kept.evict(key)
+		// After a conflict someone else has got on, by a rotation or a new subject.
+		if err = t.ring.rows.DestroyAt(ctx, row); !errors.Is(err, ErrRowConflict) {
+			return wrapError("drop subject id", err)
+		}
 	}
-	return nil
 }
 
 // DropSubjectID does what [Tenant.DropSubject] does, for who no longer knows the
@@ -102,18 +108,16 @@ func (t *Tenant) DropSubjectID(ctx context.Context, sid string) error {
 		if err != nil {
 			return fmt.Errorf("list subject ids: %w", err)
 		}
-		stored, err := t.openSubject(ctx, row.Key[len(prefix)+1:], row.Value)
+		hash := row.Key[len(prefix)+1:]
+		stored, err := t.openSubject(ctx, hash, row.Value)
 		if err != nil {
 			return err
 		}
 		if stored != sid {
 			continue
 		}
-		t.ring.kept.evict(row.Key)
-		err = t.ring.rows.Destroy(ctx, row.Key)
-		t.ring.kept.evict(row.Key)
-		if err != nil {
-			return fmt.Errorf("drop subject id: %w", err)
+		if err := t.dropSubject(ctx, sid, hash); err != nil {
+			return err
 		}
 	}
 	return nil

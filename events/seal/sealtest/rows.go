@@ -32,6 +32,8 @@ func Rows(t *testing.T, open func(t *testing.T) seal.Rows) {
 		"put never creates":               testPutAbsent,
 		"put has one winner":              testPutRace,
 		"destroy":                         testDestroy,
+		"destroy at a revision":           testDestroyAt,
+		"destroy takes nothing newer":     testDestroyAtRace,
 		"revisions are not used again":    testRevisions,
 		"list by whole tokens":            testList,
 		"list while changing":             testListChange,
@@ -251,6 +253,59 @@ func testDestroy(t *testing.T, rows seal.Rows) {
 	create(t, rows, seal.Row{Key: "k1.a", Value: []byte("again")})
 	if got := string(get(t, rows, "k1.a").Value); got != "again" {
 		t.Fatalf("created again as %q", got)
+	}
+}
+
+func testDestroyAt(t *testing.T, rows seal.Rows) {
+	create(t, rows, seal.Row{Key: "k1.a", Value: []byte("1")})
+	first := get(t, rows, "k1.a")
+	if err := rows.DestroyAt(t.Context(), seal.Row{Key: "k1.a", Revision: first.Revision + 1}); !errors.Is(err, seal.ErrRowConflict) {
+		t.Fatalf("destroy at another revision: %v, want ErrRowConflict", err)
+	}
+	if err := rows.DestroyAt(t.Context(), seal.Row{Key: "k1.absent", Revision: 1}); err != nil {
+		t.Fatalf("destroy of what is absent: %v", err)
+	}
+	revision, err := rows.Put(t.Context(), seal.Row{Key: "k1.a", Value: []byte("2"), Revision: first.Revision})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.DestroyAt(t.Context(), first); !errors.Is(err, seal.ErrRowConflict) {
+		t.Fatalf("destroy at a former revision: %v, want ErrRowConflict", err)
+	}
+	if err := rows.DestroyAt(t.Context(), seal.Row{Key: "k1.a", Revision: revision}); err != nil {
+		t.Fatal(err)
+	}
+	wantKeys(t, rows, "")
+}
+
+// What is created while a row is destroyed is another row.
+func testDestroyAtRace(t *testing.T, rows seal.Rows) {
+	for range 3 {
+		create(t, rows, seal.Row{Key: "k1.a", Value: []byte("old")})
+		old := get(t, rows, "k1.a")
+		var made atomic.Int64
+		race(func(i int) {
+			if i%2 == 0 {
+				if err := rows.DestroyAt(t.Context(), old); err != nil && !errors.Is(err, seal.ErrRowConflict) {
+					t.Errorf("destroy: %v", err)
+				}
+				return
+			}
+			for made.Load() == 0 {
+				err := rows.Create(t.Context(), seal.Row{Key: "k1.a", Value: []byte("new")})
+				switch {
+				case err == nil:
+					made.Add(1)
+				case !errors.Is(err, seal.ErrRowExists):
+					t.Errorf("create: %v", err)
+					return
+				}
+			}
+		})
+		if got := string(get(t, rows, "k1.a").Value); got != "new" || made.Load() != 1 {
+			t.Fatalf("the row is %q after %d were created", got, made.Load())
+		}
+		destroy(t, rows, "k1.a")
 	}
 }
 
