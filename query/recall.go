@@ -59,6 +59,11 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 		ids[i] = res.ID
 	}
 	recalled := Recalled{Subject: sid, Query: req.Query, Memories: ids, At: answer.Position, Weights: name}
+	if req.Subject != "" && sid == "" {
+		// Nothing is kept about it, not any more perhaps: then no forget of it
+		// would reach the question.
+		recalled.Query = ""
+	}
 	if err = s.stillThere(ctx, r.token, sid); err == nil {
 		answer.TraceID, _, err = s.traces.RecordRecall(ctx, caller, recalled)
 	}
