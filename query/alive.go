@@ -10,7 +10,7 @@ import (
 )
 
 // aliveEpisode returns the row of an episode, nil if it is not there or was
-// forgotten, itself or with its subject.
+// forgotten, itself or with its subject, or while that is under a legal hold.
 func aliveEpisode(snap *projectors.Snapshot, tenant, id string) (*projectors.EpisodeRow, error) {
 	row, err := snap.Episode(tenant, id)
 	if errors.Is(err, events.ErrNotFound) {
@@ -19,7 +19,7 @@ func aliveEpisode(snap *projectors.Snapshot, tenant, id string) (*projectors.Epi
 	if err != nil {
 		return nil, fmt.Errorf("read episode: %w", err)
 	}
-	if row.Forgotten {
+	if row.Forgotten || snap.Held(tenant, row.Subject) {
 		return nil, nil //nolint:nilnil // As above.
 	}
 	return &row, nil
@@ -34,13 +34,13 @@ func aliveFact(snap *projectors.Snapshot, tenant, id string) (*projectors.FactRo
 	if err != nil {
 		return nil, fmt.Errorf("read fact: %w", err)
 	}
-	if row.Status == events.StatusDeleted {
+	if row.Status == events.StatusDeleted || snap.Held(tenant, row.Subject) {
 		return nil, nil //nolint:nilnil // As above.
 	}
 	return &row, nil
 }
 
-// alive reports whether a memory has a row still.
+// alive reports whether a memory may be shown still.
 func alive(snap *projectors.Snapshot, tenant string, kind index.Kind, id string) (bool, error) {
 	if kind == index.Episode {
 		row, err := aliveEpisode(snap, tenant, id)

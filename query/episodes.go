@@ -32,6 +32,8 @@ func (s *Service) Episode(ctx context.Context, caller events.Caller, req RecordR
 		return EpisodeAnswer{}, events.ErrNotFound
 	case err != nil:
 		return EpisodeAnswer{}, fmt.Errorf("read episode: %w", err)
+	case r.snap.Held(r.token, row.Subject):
+		return EpisodeAnswer{}, events.ErrNotFound
 	case row.Forgotten:
 		return EpisodeAnswer{}, events.ErrForgotten
 	}
@@ -40,7 +42,7 @@ func (s *Service) Episode(ctx context.Context, caller events.Caller, req RecordR
 		return EpisodeAnswer{}, err
 	}
 	if len(episodes) == 0 {
-		return EpisodeAnswer{}, s.lost(ctx, r.token, events.KindEpisode, id, row.Subject)
+		return EpisodeAnswer{}, s.unseen(ctx, r, events.KindEpisode, id, row.Subject)
 	}
 	return EpisodeAnswer{Episode: episodes[0], Position: r.snap.Position()}, nil
 }
@@ -65,7 +67,7 @@ func (s *Service) Episodes(ctx context.Context, caller events.Caller, req Episod
 		return EpisodesAnswer{}, err
 	}
 	sid, ok, err := r.subject(ctx, req.Subject)
-	if err != nil || !ok || r.snap.SubjectForgotten(r.token, sid) {
+	if err != nil || !ok || r.silent(sid) {
 		return answer, err
 	}
 	filter := projectors.EpisodeFilter{
@@ -93,7 +95,7 @@ func (r *EpisodesRequest) question() string {
 	return join("episodes", token.NFC(r.Subject), token.NFC(r.Session), timeOf(r.From), timeOf(r.To))
 }
 
-// episodes opens rows, looks for tombstones once more and turns what is left
+// episodes opens rows, looks for tombstones and holds once more and turns what is left
 // into answers.
 func (s *Service) episodes(ctx context.Context, rows []projectors.EpisodeRow) ([]Episode, error) {
 	out := make([]Episode, 0, len(rows))

@@ -39,7 +39,7 @@ func (s *Service) Facts(ctx context.Context, caller events.Caller, req FactsRequ
 		return FactsAnswer{}, err
 	}
 	sid, ok, err := r.subject(ctx, req.Subject)
-	if err != nil || !ok || r.snap.SubjectForgotten(r.token, sid) {
+	if err != nil || !ok || r.silent(sid) {
 		return answer, err
 	}
 	filter := projectors.FactFilter{
@@ -98,7 +98,7 @@ func (s *Service) Fact(ctx context.Context, caller events.Caller, req RecordRequ
 		return FactAnswer{}, err
 	}
 	if len(facts) == 0 {
-		return FactAnswer{}, s.lost(ctx, r.token, events.KindFact, row.Slot, row.Subject)
+		return FactAnswer{}, s.unseen(ctx, r, events.KindFact, row.Slot, row.Subject)
 	}
 	return FactAnswer{Fact: facts[0], Position: r.snap.Position()}, nil
 }
@@ -147,8 +147,8 @@ func (s *Service) FactHistory(ctx context.Context, caller events.Caller, req Rec
 	return answer, nil
 }
 
-// fact reads one row: ErrNotFound for what is not there or not the caller's,
-// ErrForgotten for what was.
+// fact reads one row: ErrNotFound for what is not there, not the caller's or under
+// a legal hold, ErrForgotten for what was.
 func (r *reading) fact(id string) (projectors.FactRow, error) {
 	id = token.CanonicalID(id)
 	if id == "" || r.tenant == nil {
@@ -160,6 +160,8 @@ func (r *reading) fact(id string) (projectors.FactRow, error) {
 		return projectors.FactRow{}, events.ErrNotFound
 	case err != nil:
 		return projectors.FactRow{}, fmt.Errorf("read fact: %w", err)
+	case r.snap.Held(r.token, row.Subject):
+		return projectors.FactRow{}, events.ErrNotFound
 	case row.Status == events.StatusDeleted:
 		return projectors.FactRow{}, events.ErrForgotten
 	case undecided(&row, row.Status):
@@ -194,7 +196,7 @@ func (s *Service) facts(ctx context.Context, rows []projectors.FactAt, at time.T
 		return nil, err
 	}
 	if len(opened) > 0 {
-		if err := s.hideForgotten(ctx, rows, opened, place); err != nil {
+		if err := s.hide(ctx, rows, opened, place); err != nil {
 			return nil, err
 		}
 	}
@@ -213,8 +215,8 @@ func (s *Service) facts(ctx context.Context, rows []projectors.FactAt, at time.T
 	return out, nil
 }
 
-// hideForgotten looks for tombstones after the opening.
-func (s *Service) hideForgotten(ctx context.Context, rows []projectors.FactAt, opened [][]byte, place map[string]int) error {
+// hide looks for tombstones and holds after the opening.
+func (s *Service) hide(ctx context.Context, rows []projectors.FactAt, opened [][]byte, place map[string]int) error {
 	fresh, err := s.views.Snapshot(ctx)
 	if err != nil {
 		return fmt.Errorf("open snapshot: %w", err)
@@ -228,6 +230,7 @@ func (s *Service) hideForgotten(ctx context.Context, rows []projectors.FactAt, o
 		if !ok {
 			opened[place[rows[i].Fact]] = nil
 		}
+		rows[i].Sources = shownSources(fresh, rows[i].Tenant, rows[i].Sources)
 	}
 	return nil
 }

@@ -64,7 +64,13 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 		// would reach the question.
 		recalled.Query = ""
 	}
-	if err = s.stillThere(ctx, r.token, sid); err == nil {
+	held, err := s.stillThere(ctx, r.token, sid)
+	if held {
+		// The question is kept with its subject, and shows as little.
+		answer.Results, answer.Omitted, answer.NothingRelevant = []Result{}, 0, true
+		recalled.Memories = nil
+	}
+	if err == nil {
 		answer.TraceID, _, err = s.traces.RecordRecall(ctx, caller, recalled)
 	}
 	if errors.Is(err, events.ErrForgotten) {
@@ -79,22 +85,22 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 	return answer, nil
 }
 
-// stillThere looks for the tombstone of the subject in the views as they are by
-// now; whoever records traces sees only the end of its key. ErrForgotten is the
-// answer.
-func (s *Service) stillThere(ctx context.Context, token, sid string) error {
+// stillThere looks for the tombstone and the holds of the subject in the views as
+// they are by now; whoever records traces sees only the end of its key.
+// ErrForgotten is the answer for the one, held for the others.
+func (s *Service) stillThere(ctx context.Context, token, sid string) (held bool, err error) {
 	if sid == "" {
-		return nil
+		return false, nil
 	}
 	fresh, err := s.views.Snapshot(ctx)
 	if err != nil {
-		return fmt.Errorf("open snapshot: %w", err)
+		return false, fmt.Errorf("open snapshot: %w", err)
 	}
 	defer fresh.Close() //nolint:errcheck // A snapshot that was only read has nothing to lose.
 	if fresh.SubjectForgotten(token, sid) {
-		return events.ErrForgotten
+		return false, events.ErrForgotten
 	}
-	return nil
+	return fresh.Held(token, sid), nil
 }
 
 // embed makes the vector of a question. A model that fails costs the dense
@@ -125,7 +131,9 @@ func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w 
 		if err != nil || !ok {
 			return "", none, err
 		}
-		sid = id
+		if sid = id; r.snap.Held(r.token, sid) {
+			return sid, none, nil
+		}
 	}
 	q, err := s.newSearch(r, req, sid, vector)
 	if err != nil {
@@ -259,8 +267,8 @@ func (s *Service) results(ctx context.Context, q *search, list []ranked, k int, 
 	return results, nil
 }
 
-// openRanked opens a chunk and then looks for tombstones once more: what was
-// forgotten while it was being opened is not shown.
+// openRanked opens a chunk and then looks for tombstones and holds once more: what
+// was forgotten or held while it was being opened is not shown.
 func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked, explain bool) ([]Result, error) {
 	items := make([]seal.Item, len(chunk))
 	for i := range chunk {
@@ -286,6 +294,9 @@ func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked, exp
 		}
 		if !ok {
 			continue
+		}
+		if f := chunk[i].fact; f != nil {
+			f.Sources = shownSources(fresh, q.token, f.Sources)
 		}
 		res, err := chunk[i].result(opened[i], explain)
 		if err != nil {

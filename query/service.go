@@ -131,6 +131,12 @@ func (s *Service) open(ctx context.Context, caller events.Caller, waitFor uint64
 	return r, nil
 }
 
+// silent reports whether nothing is shown of a subject: it is forgotten, or under
+// a legal hold.
+func (r *reading) silent(sid string) bool {
+	return r.snap.SubjectForgotten(r.token, sid) || r.snap.Held(r.token, sid)
+}
+
 // close lets go of the snapshot.
 func (r *reading) close() {
 	_ = r.snap.Close() // a snapshot that was only read has nothing to lose

@@ -6,14 +6,15 @@ import (
 	"fmt"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/projectors"
 )
 
 // confirm asks the log itself for the last word on each candidate and keeps
-// those that it still bears out: what was forgotten, superseded or retracted
+// those that it still bears out: what was forgotten, held, superseded or retracted
 // after the views were read is not shown.
 func (s *Service) confirm(ctx context.Context, q *search, chunk []ranked) ([]ranked, error) {
 	kept := make([]ranked, 0, len(chunk))
-	w := witness{log: s.log, token: q.token, forgotten: make(map[events.Aggregate]bool)}
+	w := s.witness(q.token)
 	for i := range chunk {
 		ok, err := w.bearsOut(ctx, q, &chunk[i].candidate)
 		if err != nil {
@@ -26,19 +27,31 @@ func (s *Service) confirm(ctx context.Context, q *search, chunk []ranked) ([]ran
 	return kept, nil
 }
 
-// witness reads the log and remembers its tombstones for one question.
+// witness reads the log and remembers its tombstones and holds for one question.
 type witness struct {
 	log       events.AggregateReader
 	token     string
 	forgotten map[events.Aggregate]bool
+	subjects  map[string]events.SubjectState
+}
+
+func (s *Service) witness(token string) *witness {
+	return &witness{
+		log: s.log, token: token,
+		forgotten: make(map[events.Aggregate]bool), subjects: make(map[string]events.SubjectState),
+	}
 }
 
 func (w *witness) bearsOut(ctx context.Context, q *search, c *candidate) (bool, error) {
 	if c.episode != nil {
+		held, err := w.held(ctx, c.episode.Subject)
+		if err != nil || held {
+			return false, err
+		}
 		return w.alive(ctx, c.episode.Subject, c.ID)
 	}
-	gone, err := w.tombstoned(ctx, events.KindSubject, c.fact.Subject)
-	if err != nil || gone {
+	subject, err := w.subject(ctx, c.fact.Subject)
+	if err != nil || subject.Tombstone != 0 || len(subject.Holds) > 0 {
 		return false, err
 	}
 	var slot events.Slot
@@ -56,11 +69,30 @@ func (w *witness) bearsOut(ctx context.Context, q *search, c *candidate) (bool, 
 	if f == nil || f.Status == events.StatusDeleted || expired(f, q.now) || !f.TrueAt(q.at) {
 		return false, nil
 	}
+	if err := w.hideSources(ctx, c.fact); err != nil {
+		return false, err
+	}
 	return w.hasSource(ctx, f)
 }
 
+// hideSources takes the sources out of a fact that are under a legal hold.
+func (w *witness) hideSources(ctx context.Context, row *projectors.FactRow) error {
+	shown := make([]events.SourceRef, 0, len(row.Sources))
+	for _, src := range row.Sources {
+		held, err := w.held(ctx, src.Subject)
+		if err != nil {
+			return err
+		}
+		if !held {
+			shown = append(shown, src)
+		}
+	}
+	row.Sources = shown
+	return nil
+}
+
 // hasSource reports whether a source of the fact is left that was not forgotten,
-// or whether it never had one that existed.
+// or whether it never had one that existed. One that is held is not forgotten.
 func (w *witness) hasSource(ctx context.Context, f *events.SlotFact) (bool, error) {
 	existed := false
 	for _, src := range f.Sources {
@@ -78,12 +110,34 @@ func (w *witness) hasSource(ctx context.Context, f *events.SlotFact) (bool, erro
 
 // alive reports whether neither the episode nor its subject has a tombstone.
 func (w *witness) alive(ctx context.Context, sid, episode string) (bool, error) {
-	gone, err := w.tombstoned(ctx, events.KindSubject, sid)
-	if err != nil || gone {
+	subject, err := w.subject(ctx, sid)
+	if err != nil || subject.Tombstone != 0 {
 		return false, err
 	}
-	gone, err = w.tombstoned(ctx, events.KindEpisode, episode)
+	gone, err := w.tombstoned(ctx, events.KindEpisode, episode)
 	return err == nil && !gone, err
+}
+
+// held reports whether the subject is under a legal hold; that without an id is not.
+func (w *witness) held(ctx context.Context, sid string) (bool, error) {
+	if sid == "" {
+		return false, nil
+	}
+	s, err := w.subject(ctx, sid)
+	return len(s.Holds) > 0, err
+}
+
+// subject is what the log says of a subject.
+func (w *witness) subject(ctx context.Context, sid string) (events.SubjectState, error) {
+	if s, ok := w.subjects[sid]; ok {
+		return s, nil
+	}
+	s, err := events.ReadSubject(ctx, w.log, w.token, sid)
+	if err != nil {
+		return events.SubjectState{}, fmt.Errorf("read subject: %w", err)
+	}
+	w.subjects[sid] = s
+	return s, nil
 }
 
 // tombstoned reports whether the aggregate has a tombstone: it need not be the
@@ -123,7 +177,7 @@ var ErrDamaged = errors.New("record cannot be opened: its key is missing and no 
 
 // lost tells what it means that the key of a record is not there.
 func (s *Service) lost(ctx context.Context, token string, kind events.Kind, id, sid string) error {
-	w := witness{log: s.log, token: token, forgotten: make(map[events.Aggregate]bool)}
+	w := s.witness(token)
 	for _, a := range []struct {
 		kind events.Kind
 		id   string

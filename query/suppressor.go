@@ -37,8 +37,8 @@ func NewSuppressor(s *Service, eraser Forgetter, set *suppression.Set) (*Suppres
 // Forget is that of the eraser. With Suppress, which is for admins, the texts of
 // the episodes and the values of the facts that the request names are kept out
 // first: not of those that are derived from them, nor of those that come to match
-// in between. The errors are those of the eraser, of [Service.Episode] and of
-// [Service.Fact]; values can be kept out by then.
+// in between. A legal hold does not keep a value from being kept out. The errors are
+// those of the eraser, of the views and ErrDamaged; values can be kept out by then.
 func (x *Suppressor) Forget(ctx context.Context, caller events.Caller, key string, req tombstones.ForgetRequest) (tombstones.Erasure, error) {
 	if req.Suppress && !req.DryRun {
 		if err := x.keepOut(ctx, caller, req); err != nil {
@@ -88,13 +88,11 @@ func (x *Suppressor) keepOut(ctx context.Context, caller events.Caller, req tomb
 	if err != nil {
 		return fmt.Errorf("open snapshot: %w", err)
 	}
-	position := state.Position()
-	if err := state.Close(); err != nil {
-		return fmt.Errorf("close snapshot: %w", err)
-	}
+	defer state.Close() //nolint:errcheck // A snapshot that was only read has nothing to lose.
+	r := &reading{tenant: tenant, token: tenant.Token(), snap: state}
 	var values []string
 	for _, id := range named.IDs {
-		value, ok, err := x.value(ctx, caller, RecordRequest{ID: id, WaitFor: position})
+		value, ok, err := x.value(ctx, r, token.CanonicalID(id))
 		if err != nil {
 			return err
 		}
@@ -108,20 +106,54 @@ func (x *Suppressor) keepOut(ctx context.Context, caller events.Caller, req tomb
 	return nil
 }
 
-// value reads a record as anyone who may does. One that is forgotten has none.
-func (x *Suppressor) value(ctx context.Context, caller events.Caller, r RecordRequest) (string, bool, error) {
-	e, err := x.s.Episode(ctx, caller, r)
-	if err == nil {
-		return e.Text, true, nil
-	}
-	if errors.Is(err, events.ErrNotFound) {
-		var f FactAnswer
-		if f, err = x.s.Fact(ctx, caller, r); err == nil {
-			return suppression.Value(f.Predicate, f.Value), true, nil
+// value reads a record, also one under a legal hold: of what it says nothing is
+// shown, and only a keyed hash is kept. One that is forgotten has none.
+func (x *Suppressor) value(ctx context.Context, r *reading, id string) (string, bool, error) {
+	e, err := r.snap.Episode(r.token, id)
+	switch {
+	case err == nil && e.Forgotten:
+		return "", false, nil
+	case err == nil:
+		plain, err := x.open(ctx, r.token, episodeItem(&e), record{events.KindEpisode, id, id})
+		if plain == nil || err != nil {
+			return "", false, err
 		}
+		content, err := parse[events.EpisodeContent](plain)
+		return content.Text, err == nil, err
+	case !errors.Is(err, events.ErrNotFound):
+		return "", false, fmt.Errorf("read episode: %w", err)
 	}
-	if errors.Is(err, events.ErrNotFound) || errors.Is(err, events.ErrForgotten) {
+	f, err := r.snap.Fact(r.token, id)
+	switch {
+	case errors.Is(err, events.ErrNotFound):
+		return "", false, nil
+	case err != nil:
+		return "", false, fmt.Errorf("read fact: %w", err)
+	case f.Status == events.StatusDeleted, undecided(&f, f.Status):
 		return "", false, nil
 	}
-	return "", false, err
+	plain, err := x.open(ctx, r.token, factItem(&f), record{events.KindFact, id, f.Slot})
+	if plain == nil || err != nil {
+		return "", false, err
+	}
+	content, err := parse[events.FactContent](plain)
+	if err != nil {
+		return "", false, err
+	}
+	return suppression.Value(content.Predicate, content.Value), true, nil
+}
+
+// open opens one content, nil if it was forgotten.
+func (x *Suppressor) open(ctx context.Context, tenant string, item seal.Item, of record) ([]byte, error) {
+	opened, err := x.s.openAll(ctx, []seal.Item{item})
+	if err != nil {
+		return nil, err
+	}
+	if opened[0] != nil {
+		return opened[0], nil
+	}
+	if err := x.s.lost(ctx, tenant, of.kind, of.aggregate, item.Scope.Subject); !errors.Is(err, events.ErrForgotten) {
+		return nil, err
+	}
+	return nil, nil //nolint:nilnil // The absence of a content is an answer.
 }

@@ -12,8 +12,9 @@ import (
 
 // Trace returns what an answer was made of, and which of it was used and how it
 // was judged. An auditor sees the ids, not the question. Ids of memories that
-// were forgotten since stay: they name nothing any more. The errors are
-// ErrForbidden, ErrNotFound and ErrBehind.
+// were forgotten since stay: they name nothing any more. Those of memories that
+// are kept under a legal hold are left out, and so is a trace that such a subject
+// was asked about. The errors are ErrForbidden, ErrNotFound and ErrBehind.
 func (s *Service) Trace(ctx context.Context, caller events.Caller, req RecordRequest) (TraceAnswer, error) {
 	r, err := s.open(ctx, caller, req.WaitFor,
 		events.RoleAgent, events.RoleReviewer, events.RoleAdmin, events.RoleAuditor)
@@ -31,6 +32,12 @@ func (s *Service) Trace(ctx context.Context, caller events.Caller, req RecordReq
 	}
 	if err != nil {
 		return TraceAnswer{}, fmt.Errorf("read trace: %w", err)
+	}
+	if r.snap.Held(r.token, row.Subject) {
+		return TraceAnswer{}, events.ErrNotFound
+	}
+	if err := hideHeld(r.snap, &row); err != nil {
+		return TraceAnswer{}, err
 	}
 	answer := TraceAnswer{
 		ID: row.Trace, MemoryIDs: row.Memories, Used: row.Used, Judged: row.Judged, Weights: row.Weights,
@@ -58,6 +65,14 @@ func (s *Service) Trace(ctx context.Context, caller events.Caller, req RecordReq
 	}})
 	if err != nil {
 		return TraceAnswer{}, err
+	}
+	fresh, err := s.views.Snapshot(ctx)
+	if err != nil {
+		return TraceAnswer{}, fmt.Errorf("open snapshot: %w", err)
+	}
+	defer fresh.Close() //nolint:errcheck // A snapshot that was only read has nothing to lose.
+	if fresh.Held(r.token, row.Subject) {
+		return TraceAnswer{}, events.ErrNotFound
 	}
 	if opened[0] == nil {
 		answer.Forgotten = true
