@@ -86,6 +86,7 @@ type Node struct {
 	recovers bool
 
 	queryConfig query.Config
+	eraseConfig tombstones.Config
 	eraser      *tombstones.Eraser
 	suppressed  *suppression.Set
 	forgetter   *query.Suppressor
@@ -294,10 +295,11 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	if err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
-	n.eraser, err = tombstones.New(tombstones.Config{
+	n.eraseConfig = tombstones.Config{
 		Log: n.log, Keys: n.keys, Views: query.NewErasingViews(n.views), Ledger: n.ledger, Now: time.Now, NewID: newID,
 		Purging: n.purging(streams), Logger: o.Logger,
-	})
+	}
+	n.eraser, err = tombstones.New(n.eraseConfig)
 	if err != nil {
 		return fmt.Errorf("tombstones: %w", err)
 	}

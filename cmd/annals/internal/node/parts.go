@@ -1,6 +1,8 @@
 package node
 
 import (
+	"fmt"
+
 	"github.com/nats-io/nats.go"
 
 	"github.com/annals-memory/annals/cmd/annals/internal/httpapi"
@@ -22,6 +24,17 @@ func (n *Node) Log() *natslog.Log { return n.log }
 
 // Eraser is what forgets.
 func (n *Node) Eraser() *tombstones.Eraser { return n.eraser }
+
+// EraserWith is another eraser on the same log and views, with other keys.
+func (n *Node) EraserWith(keys *seal.Keyring) (*tombstones.Eraser, error) {
+	c := n.eraseConfig
+	c.Keys = keys
+	e, err := tombstones.New(c)
+	if err != nil {
+		return nil, fmt.Errorf("tombstones: %w", err)
+	}
+	return e, nil
+}
 
 // Keys are the keys.
 func (n *Node) Keys() *seal.Keyring { return n.keys }
