@@ -16,6 +16,8 @@
 //   - Every read goes: tombstone, key, open, tombstone again. What was forgotten
 //     before the answer was put together is not in it. A destroyed key leaves a
 //     hit out; a damaged one is an error.
+//   - Of a subject under a legal hold nothing is shown, to no role: every read but
+//     an export looks as if it had nothing. Memories of others do not name it.
 //   - A name, a tenant or an id that is not there looks like one that has
 //     nothing: an empty answer, or ErrNotFound.
 //   - Equal questions to equal views at equal times get equal answers, in order:
@@ -34,6 +36,11 @@
 //   - KnownAt in a recall finds by the words and vectors of today's index: a fact
 //     that is no longer indexed because it turned out never to have been true is
 //     found by [Service.Facts] only.
+//   - What is under a hold still counts in the statistics of words and among the
+//     candidates of a recall that names no subject: where thousands of held
+//     memories match better than the rest, the rest may not be found.
+//   - Who recalls about a held subject gets a trace, kept with the subject, that
+//     nobody can read until the hold is lifted.
 //   - Relevance is an estimate. That nothing is relevant means that nothing was
 //     above a floor.
 //   - A subject that is held and forgotten at once cannot be exported: the views

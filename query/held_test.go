@@ -1,17 +1,21 @@
 package query_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/internal/nodetest"
 	"github.com/annals-memory/annals/query"
+	"github.com/annals-memory/annals/tombstones/suppression"
 )
 
 // memories are what is kept of one subject of the tenant acme.
@@ -315,5 +319,120 @@ func TestHeldAmongMany(t *testing.T) {
 	}
 	if _, err := n.Episode(t.Context(), user("acme"), n.Get(jonas.episode)); err != nil {
 		t.Errorf("the neighbour: %v", err)
+	}
+}
+
+// A value that is forgotten under a hold can be kept out all the same.
+func TestHeldIsKeptOut(t *testing.T) {
+	t.Parallel()
+	n := inMemory(t)
+	maria := n.remember("maria")
+	number := n.Promoted(fact("maria", "number", `"555 0199"`, day(3), maria.episode))
+	set, err := suppression.New(suppression.Config{Log: n.Events, Now: n.Clock.Now, NewID: newID})
+	must(t, err)
+	x, err := query.NewSuppressor(n.Service, n.Eraser, set)
+	must(t, err)
+	n.putHold("maria")
+	must(t, n.Views.WaitFor(t.Context(), n.End()))
+	tenant, err := n.Keys.Tenant(t.Context(), "acme", false)
+	must(t, err)
+	for _, step := range []struct {
+		id, value string
+	}{{number, "555 0199"}, {maria.episode, "maria plays the cello."}} {
+		for _, forgotten := range []bool{false, true} {
+			if forgotten {
+				req := forgetIDs(step.id)
+				req.Suppress = true
+				_, err := x.Forget(t.Context(), as(events.RoleAdmin), "", req)
+				must(t, err)
+			}
+			if kept, err := set.Has(t.Context(), tenant, step.value); err != nil || kept != forgotten {
+				t.Errorf("a value is kept out: %v, %v; it was forgotten: %v", kept, err, forgotten)
+			}
+		}
+	}
+}
+
+// hookedRows do something once, in the midst of a reading, when keys are read.
+type hookedRows struct {
+	seal.Rows
+
+	hook atomic.Pointer[func()]
+}
+
+func (r *hookedRows) GetMany(ctx context.Context, keys []string) (map[string]seal.Row, error) {
+	if hook := r.hook.Swap(nil); hook != nil {
+		(*hook)()
+	}
+	return r.Rows.GetMany(ctx, keys)
+}
+
+// What comes under a hold while it is being opened is not shown.
+func TestHeldMeanwhile(t *testing.T) {
+	t.Parallel()
+	reads := map[string]func(n *node, m memories) (shown int, err error){
+		"episode": func(n *node, m memories) (int, error) {
+			_, err := n.Episode(n.Context(), user("acme"), query.RecordRequest{ID: m.episode})
+			return 1, err
+		},
+		"fact": func(n *node, m memories) (int, error) {
+			_, err := n.Fact(n.Context(), user("acme"), query.RecordRequest{ID: m.current})
+			return 1, err
+		},
+		"trace": func(n *node, m memories) (int, error) {
+			_, err := n.Trace(n.Context(), user("acme"), query.RecordRequest{ID: m.trace})
+			return 1, err
+		},
+		"history": func(n *node, m memories) (int, error) {
+			a, err := n.FactHistory(n.Context(), user("acme"), query.RecordRequest{ID: m.current})
+			return len(a.Versions), err
+		},
+		"lineage": func(n *node, m memories) (int, error) {
+			a, err := n.FactLineage(n.Context(), user("acme"), query.RecordRequest{ID: m.current})
+			return len(a.From), err
+		},
+		"facts": func(n *node, m memories) (int, error) {
+			a, err := n.Facts(n.Context(), user("acme"), query.FactsRequest{Subject: m.subject})
+			return len(a.Facts), err
+		},
+		"episodes": func(n *node, m memories) (int, error) {
+			a, err := n.Episodes(n.Context(), user("acme"), query.EpisodesRequest{Subject: m.subject})
+			return len(a.Episodes), err
+		},
+		"recall": func(n *node, _ memories) (int, error) {
+			a, err := n.Recall(n.Context(), user("acme"), query.RecallRequest{Query: "cello instrument"})
+			return len(a.Results), err
+		},
+		"recall of it": func(n *node, m memories) (int, error) {
+			a, err := n.Recall(n.Context(), user("acme"), query.RecallRequest{Query: "cello instrument", Subject: m.subject})
+			return len(a.Results), err
+		},
+	}
+	for what, read := range reads {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			rows := &hookedRows{Rows: seal.NewMemRows()}
+			o := options(nil)
+			o.Rows = rows
+			n := &node{nodetest.Start(t, o)}
+			m := n.remember("maria")
+			must(t, n.Views.WaitFor(t.Context(), n.End()))
+			if shown, err := read(n, m); err != nil || shown == 0 {
+				t.Fatalf("the control: %d, %v", shown, err)
+			}
+			n.Clock.Days(1) // no key is remembered
+			hook := func() {
+				n.putHold("maria")
+				must(t, n.Views.WaitFor(t.Context(), n.End()))
+			}
+			rows.hook.Store(&hook)
+			shown, err := read(n, m)
+			if rows.hook.Load() != nil {
+				t.Fatal("nothing was opened")
+			}
+			if err != nil && !errors.Is(err, events.ErrNotFound) || err == nil && shown > 0 {
+				t.Errorf("shown %d, %v", shown, err)
+			}
+		})
 	}
 }

@@ -22,7 +22,7 @@ const (
 
 // FactLineage returns what a fact came from and what came from it. Sources that
 // were forgotten are named and shown as forgotten, without anything they held;
-// so is everything else in the lineage. It reads the slot from the log, because
+// so is everything else in the lineage, and what is kept under a legal hold. It reads the slot from the log, because
 // the views know no longer what a fact has lost. Auditors may ask too and get no
 // references to sources outside. The errors are those of [Service.Fact] and the
 // log's.
@@ -46,6 +46,14 @@ func (s *Service) FactLineage(ctx context.Context, caller events.Caller, req Rec
 	if err != nil {
 		return LineageAnswer{}, err
 	}
+	again, err := s.again(ctx, r)
+	if err != nil {
+		return LineageAnswer{}, err
+	}
+	defer again.close()
+	if err := again.lookAgain(row.Fact, sources); err != nil {
+		return LineageAnswer{}, err
+	}
 	answer.From = append(answer.From, sources...)
 	for _, l := range []struct {
 		relation string
@@ -58,7 +66,7 @@ func (s *Service) FactLineage(ctx context.Context, caller events.Caller, req Rec
 		{relationSupersededBy, history.supersededBy, &answer.To},
 	} {
 		for _, id := range l.ids {
-			link, err := r.factLink(l.relation, id)
+			link, err := again.factLink(l.relation, id)
 			if err != nil {
 				return LineageAnswer{}, err
 			}
@@ -170,6 +178,23 @@ func (s *Service) sourceLinks(ctx context.Context, r *reading, ids []string, cal
 		links[at[i]].Source = &content.Source
 	}
 	return links, nil
+}
+
+// lookAgain looks for tombstones and holds after the opening.
+func (r *reading) lookAgain(fact string, sources []Link) error {
+	if _, err := r.fact(fact); err != nil {
+		return err
+	}
+	for i := range sources {
+		row, err := aliveEpisode(r.snap, r.token, sources[i].ID)
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			sources[i].Forgotten, sources[i].OccurredAt, sources[i].Source = true, nil, nil
+		}
+	}
+	return nil
 }
 
 func (r *reading) factLink(relation, id string) (Link, error) {

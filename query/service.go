@@ -131,6 +131,15 @@ func (s *Service) open(ctx context.Context, caller events.Caller, waitFor uint64
 	return r, nil
 }
 
+// again is the same reading of the views as they are by now.
+func (s *Service) again(ctx context.Context, r *reading) (*reading, error) {
+	fresh, err := s.views.Snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open snapshot: %w", err)
+	}
+	return &reading{tenant: r.tenant, token: r.token, snap: fresh, now: r.now}, nil
+}
+
 // silent reports whether nothing is shown of a subject: it is forgotten, or under
 // a legal hold.
 func (r *reading) silent(sid string) bool {
