@@ -55,11 +55,28 @@ type Quarantine interface {
 	Remove(ctx context.Context, tenant, id string) error
 }
 
-// Purging is what removes bytes. All of it is required.
+// Notary vouches for receipts. It is a *ledger.Ledger.
+type Notary interface {
+	Prove(ctx context.Context, position uint64) (ledger.Proof, error)
+	Sign(text string) ([]byte, error)
+	KeepReceipt(ctx context.Context, erasure string, signed []byte) error
+	Receipt(ctx context.Context, erasure string) ([]byte, error)
+}
+
+// Purging is what removes bytes and says so. Of all but Recipients and Residues
+// none may be absent.
 type Purging struct {
 	Remains    Remains
 	Log        LogBytes
 	Quarantine Quarantine
+	Notary     Notary
+	// Recipients are named in every receipt.
+	Recipients []Recipient
+	// Residues are the kinds of what the deployment keeps of deleted messages, and
+	// are named in every receipt.
+	Residues []string
 }
 
-func (p *Purging) complete() bool { return p.Remains != nil && p.Log != nil && p.Quarantine != nil }
+func (p *Purging) complete() bool {
+	return p.Remains != nil && p.Log != nil && p.Quarantine != nil && p.Notary != nil
+}

@@ -85,6 +85,12 @@ func (e *Eraser) purge(ctx context.Context, list []*account) (more bool, err err
 	for _, a := range list {
 		if err := p.enterPurged(ctx, a); err != nil {
 			p.fail(err)
+			continue
+		}
+		if a.state.Level.AtLeast(LevelPurged) {
+			if _, err := p.issue(ctx, a); err != nil {
+				p.fail(err)
+			}
 		}
 	}
 	if ctx.Err() != nil {
@@ -369,7 +375,9 @@ func (p *purge) enterPurged(ctx context.Context, a *account) error {
 		pens := progressOf(s, storeQuarantine)
 		pens.Done += p.pens[k]
 		pens.Planned = pens.Done
-		stores := []events.StoreProgress{log, pens}
+		backups := progressOf(s, storeBackups)
+		backups.Planned = records
+		stores := []events.StoreProgress{log, pens, backups}
 		for _, view := range []string{storeFacts, storeMemories, storeTraces} {
 			v := events.StoreProgress{Store: view, Planned: records}
 			if p.views == nil {

@@ -14,6 +14,7 @@ const (
 	storeMemories   = "memories"
 	storeTraces     = "traces"
 	storeQuarantine = "quarantine"
+	storeBackups    = "backups"
 )
 
 // progressOf is the progress of one store as an account has it.

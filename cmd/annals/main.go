@@ -43,6 +43,8 @@ type cli struct {
 	Recall  recallCmd  `cmd:"" help:"Recall memories."`
 	Facts   factsCmd   `cmd:"" help:"Show facts: current, as of a time, or their history."`
 	Forget  forgetCmd  `cmd:"" help:"Forget records, or everything about a subject."`
+	Erasure erasureCmd `cmd:"" help:"Show how far an erasure has come."`
+	Receipt receiptCmd `cmd:"" help:"Print the signed receipt of an erasure, or verify one."`
 	Export  exportCmd  `cmd:"" help:"Hand out all that is kept of a subject, or verify such a file."`
 	Backup  backupCmd  `cmd:"" help:"Copy the memory into artefacts, while it runs or not."`
 	Restore restoreCmd `cmd:"" help:"Put a memory back from artefacts; nothing that was forgotten comes back."`

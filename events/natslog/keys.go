@@ -1,15 +1,18 @@
 package natslog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
@@ -21,8 +24,9 @@ import (
 // JetStream leaves the bytes of a replaced message in its block file, so the
 // stream does not replace messages by itself: Put writes the new one and then
 // overwrites the bytes of the old one. If the process ends in between, both are
-// there, readers see the new one, and the next Put or Destroy of the row
-// removes the old one.
+// there, readers see the new one, and the next Put, or whatever removes the row,
+// removes the old one. Replace and Discard leave the bytes where they are, which
+// is for those that a key dies above.
 type Keys struct {
 	*store
 }
@@ -151,6 +155,100 @@ func (k *Keys) Put(ctx context.Context, row seal.Row) (uint64, error) {
 			return 0, translate("put row", err)
 		}
 	}
+}
+
+// Replace overwrites rows, all or none; see seal.Rows. The former messages are
+// deleted afterwards, but their bytes stay in the block files until the server
+// compacts those. If the process ends in between, former messages are left: nobody
+// reads them, and the next Put, or whatever removes their row, removes them.
+func (k *Keys) Replace(ctx context.Context, rows ...seal.Row) error {
+	if len(rows) > seal.MaxCreate {
+		return seal.ErrTooMany
+	}
+	messages, keys := make([]*nats.Msg, len(rows)), make([]string, len(rows))
+	seen := make(map[string]struct{}, len(rows))
+	for i, row := range rows {
+		if err := checkKeys(row.Key); err != nil {
+			return err
+		}
+		keys[i], messages[i] = row.Key, rowMessage(row, events.Expect(row.Revision))
+	}
+	for _, row := range rows {
+		if _, twice := seen[row.Key]; twice || row.Revision == 0 || row.Revision > math.MaxInt64 {
+			return seal.ErrRowConflict
+		}
+		seen[row.Key] = struct{}{}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	for try := 0; ; try++ {
+		_, err := k.publishAll(ctx, messages)
+		if err == nil {
+			return k.drop(ctx, "drop former rows", slices.Clone(rows))
+		}
+		if !isConflict(err) {
+			return translate("replace rows", err)
+		}
+		stored, err := k.GetMany(ctx, keys)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if stored[row.Key].Revision != row.Revision {
+				return seal.ErrRowConflict
+			}
+		}
+		if err := retry(ctx, try); err != nil {
+			return translate("replace rows", err)
+		}
+	}
+}
+
+// Discard removes rows as they are given, but leaves their bytes in the block
+// files until the server compacts those; see seal.Rows. Where a Put or Replace
+// was interrupted, the former row may be seen for a moment.
+func (k *Keys) Discard(ctx context.Context, rows ...seal.Row) error {
+	revisions, keys := make(map[string]uint64, len(rows)), make([]string, len(rows))
+	for i, row := range rows {
+		if err := checkKeys(row.Key); err != nil {
+			return err
+		}
+		keys[i], revisions[row.Key] = row.Key, max(row.Revision, revisions[row.Key])
+	}
+	for first := true; len(keys) > 0; first = false {
+		stored, err := k.GetMany(ctx, keys)
+		if err != nil {
+			return err
+		}
+		rows, keys = rows[:0:0], keys[:0]
+		for key, row := range stored {
+			// What comes to light below it is what an interrupted Put has left.
+			if given := revisions[key]; row.Revision == given || !first && row.Revision < given {
+				rows, keys = append(rows, row), append(keys, key)
+			}
+		}
+		if err := k.drop(ctx, "discard rows", rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop deletes the rows' messages of the revisions given and no others, with some
+// requests under way at once.
+func (k *Keys) drop(ctx context.Context, verb string, rows []seal.Row) error {
+	// In the order in which they lie on disk, so that a block is read once.
+	slices.SortFunc(rows, func(a, b seal.Row) int { return cmp.Compare(a.Revision, b.Revision) })
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(leaderRequests)
+	for _, row := range rows {
+		group.Go(func() error { return k.plainDelete(gctx, row.Revision) })
+	}
+	if err := group.Wait(); err != nil {
+		return translate(verb, err)
+	}
+	return nil
 }
 
 // Destroy removes rows and their bytes; see seal.Rows. Each costs some 25 ms,

@@ -140,7 +140,16 @@ func pendingBehind(page []*jetstream.RawStreamMsg) uint64 {
 
 // secureDelete removes one message and its bytes. Absent is success.
 func (s *store) secureDelete(ctx context.Context, seq uint64) error {
-	err := s.stream.SecureDeleteMsg(ctx, seq)
+	return s.unlessGone(ctx, seq, s.stream.SecureDeleteMsg(ctx, seq))
+}
+
+// plainDelete removes one message and leaves its bytes. Absent is success.
+func (s *store) plainDelete(ctx context.Context, seq uint64) error {
+	return s.unlessGone(ctx, seq, s.stream.DeleteMsg(ctx, seq))
+}
+
+// unlessGone is the error of a deletion, or nil if the message is not there.
+func (s *store) unlessGone(ctx context.Context, seq uint64, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"maps"
-	"slices"
 )
 
 // DestroyRecord destroys the keys of records, which this keyring cannot open
@@ -59,7 +56,7 @@ func (k *Keyring) DestroySubject(ctx context.Context, tenant, sid string) error 
 	}
 	k.evictSubject(tenant, sid)
 	defer k.evictSubject(tenant, sid)
-	return k.destroyUnder(ctx, "k2."+tenant+"."+sid)
+	return k.removeUnder(ctx, "k2."+tenant+"."+sid, k.destroy)
 }
 
 // DestroyTenant destroys a tenant's K1, and with it everything of the tenant,
@@ -75,111 +72,34 @@ func (k *Keyring) DestroyTenant(ctx context.Context, tenant string) error {
 		return fmt.Errorf("destroy tenant key: %w", err)
 	}
 	return errors.Join(
-		k.destroyUnder(ctx, "k2."+tenant),
-		k.destroyUnder(ctx, "sid."+tenant),
-		k.destroyUnder(ctx, "k3."+tenant),
+		k.removeUnder(ctx, "k2."+tenant, k.rows.Discard),
+		k.removeUnder(ctx, "sid."+tenant, k.rows.Discard),
+		k.removeUnder(ctx, "k3."+tenant, k.rows.Discard),
 	)
 }
 
-// destroyUnder destroys the rows under a prefix until a listing finds none, so
+// destroy removes rows physically.
+func (k *Keyring) destroy(ctx context.Context, rows ...Row) error {
+	return k.rows.Destroy(ctx, keysOf(rows)...) //nolint:wrapcheck // The caller says what it was.
+}
+
+// removeUnder removes the rows under a prefix until a listing finds none, so
 // that rows created meanwhile go too.
-func (k *Keyring) destroyUnder(ctx context.Context, prefix string) error {
+func (k *Keyring) removeUnder(ctx context.Context, prefix string, remove func(context.Context, ...Row) error) error {
 	for {
-		var keys []string
+		var rows []Row
 		for row, err := range k.rows.List(ctx, prefix) {
 			if err != nil {
 				return fmt.Errorf("list keys to destroy: %w", err)
 			}
-			keys = append(keys, row.Key)
+			rows = append(rows, Row{Key: row.Key, Revision: row.Revision})
 		}
-		if len(keys) == 0 {
+		if len(rows) == 0 {
 			return nil
 		}
-		if err := k.rows.Destroy(ctx, keys...); err != nil {
+		if err := remove(ctx, rows...); err != nil {
 			return fmt.Errorf("destroy keys: %w", err)
 		}
 	}
 }
 
-// Garbage yields the ids of the tenant's records whose K2 is gone, even where a
-// later one took its place, so that nothing can open them: what
-// [Keyring.DestroySubject] and [Keyring.DestroyClass] left behind for
-// [Keyring.DestroyRecord]. It reads all record rows and all K2s of the tenant
-// and keeps the records' ids in memory. Removing a record's row also removes its
-// note. An error ends the sequence.
-func (k *Keyring) Garbage(ctx context.Context, tenant string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		if !isHashToken(tenant) {
-			yield("", &TokenError{Field: "tenant"})
-			return
-		}
-		// A record is created after its K2, so records must be listed first:
-		// a record seen now whose K2 is not there afterwards has lost it.
-		byScope, err := k.recordsByScope(ctx, tenant)
-		if err != nil {
-			yield("", err)
-			return
-		}
-		for scopes := range slices.Chunk(slices.Collect(maps.Keys(byScope)), garbageChunk) {
-			if err := k.yieldGarbage(ctx, scopes, byScope, yield); err != nil {
-				if !errors.Is(err, errEnough) {
-					yield("", err)
-				}
-				return
-			}
-		}
-	}
-}
-
-// garbageChunk bounds how many K2s are unwrapped at once.
-const garbageChunk = 1000
-
-// errEnough says that the caller of an iterator has seen enough.
-var errEnough = errors.New("enough")
-
-// recordID is a record and the K2 that it was made under.
-type recordID struct {
-	id      string
-	lineage lineage
-}
-
-func (k *Keyring) recordsByScope(ctx context.Context, tenant string) (map[Scope][]recordID, error) {
-	byScope := make(map[Scope][]recordID)
-	prefix := "k3." + tenant
-	for row, err := range k.rows.List(ctx, prefix) {
-		if err != nil {
-			return nil, fmt.Errorf("list record keys: %w", err)
-		}
-		scope, wrapped, err := splitRecordRow(tenant, row.Value)
-		if err != nil {
-			return nil, err
-		}
-		byScope[scope] = append(byScope[scope], recordID{id: row.Key[len(prefix)+1:], lineage: wrapped.lineage})
-	}
-	return byScope, nil
-}
-
-func (k *Keyring) yieldGarbage(ctx context.Context, scopes []Scope, byScope map[Scope][]recordID, yield func(string, error) bool) error {
-	parents := make(map[Scope]*parent, len(scopes))
-	for _, scope := range scopes {
-		parents[scope] = &parent{}
-	}
-	if _, err := k.subjectKeys(ctx, parents, nil, true); err != nil {
-		return err
-	}
-	for _, scope := range scopes {
-		p := parents[scope]
-		if p.err != nil && !errors.Is(p.err, ErrKeyDestroyed) {
-			return p.err
-		}
-		for _, record := range byScope[scope] {
-			if p.err == nil && record.lineage == p.lineage {
-				continue
-			}
-			if !yield(record.id, nil) {
-				return errEnough
-			}
-		}
-	}
-	return nil
-}

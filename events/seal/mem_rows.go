@@ -92,6 +92,30 @@ func (m *MemRows) Put(ctx context.Context, row Row) (uint64, error) {
 	return m.store(row), nil
 }
 
+// Replace implements [Rows].
+func (m *MemRows) Replace(ctx context.Context, rows ...Row) error {
+	if len(rows) > MaxCreate {
+		return ErrTooMany
+	}
+	if err := checkCall(ctx, keysOf(rows)...); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := make(map[string]struct{}, len(rows))
+	for _, row := range rows {
+		stored, ok := m.rows[row.Key]
+		if _, twice := seen[row.Key]; twice || !ok || stored.Revision != row.Revision {
+			return ErrRowConflict
+		}
+		seen[row.Key] = struct{}{}
+	}
+	for _, row := range rows {
+		m.store(row)
+	}
+	return nil
+}
+
 // Destroy implements [Rows]. Values are overwritten with zeros.
 func (m *MemRows) Destroy(ctx context.Context, keys ...string) error {
 	if err := checkCall(ctx, keys...); err != nil {
@@ -122,6 +146,22 @@ func (m *MemRows) DestroyAt(ctx context.Context, row Row) error {
 	}
 	clear(stored.Value)
 	delete(m.rows, row.Key)
+	return nil
+}
+
+// Discard implements [Rows]. Values are overwritten with zeros all the same.
+func (m *MemRows) Discard(ctx context.Context, rows ...Row) error {
+	if err := checkCall(ctx, keysOf(rows)...); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, row := range rows {
+		if stored, ok := m.rows[row.Key]; ok && stored.Revision == row.Revision {
+			clear(stored.Value)
+			delete(m.rows, row.Key)
+		}
+	}
 	return nil
 }
 
@@ -168,6 +208,14 @@ func (m *MemRows) store(row Row) uint64 {
 func cloneRow(row Row) Row {
 	row.Value = bytes.Clone(row.Value)
 	return row
+}
+
+func keysOf(rows []Row) []string {
+	keys := make([]string, len(rows))
+	for i, row := range rows {
+		keys[i] = row.Key
+	}
+	return keys
 }
 
 func checkCall(ctx context.Context, keys ...string) error {

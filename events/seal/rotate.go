@@ -239,28 +239,20 @@ func (k *Keyring) finish(ctx context.Context, l link, rewrap func(chainKey) erro
 // rewrapTenant re-wraps the children of a K1.
 func (k *Keyring) rewrapTenant(ctx context.Context, tenant string, chain chainKey) error {
 	p := newParent(chain, k.rand)
-	for row, err := range k.rows.List(ctx, "k2."+tenant) {
-		if err != nil {
-			return fmt.Errorf("list subject keys: %w", err)
-		}
+	err := k.rewrap(ctx, "k2."+tenant, func(row Row) (Row, bool, error) {
 		scope, err := splitSubjectKey(row.Key)
 		if err != nil {
-			return err
+			return Row{}, false, err
 		}
-		if err := k.rewrap(ctx, p, row, 0, scope.appendWrapAAD(nil)); err != nil {
-			return err
-		}
+		return p.renew(row, 0, scope.appendWrapAAD(nil))
+	})
+	if err != nil {
+		return err
 	}
 	prefix := "sid." + tenant
-	for row, err := range k.rows.List(ctx, prefix) {
-		if err != nil {
-			return fmt.Errorf("list subject ids: %w", err)
-		}
-		if err := k.rewrap(ctx, p, row, 0, nameAAD(tenant, row.Key[len(prefix)+1:])); err != nil {
-			return err
-		}
-	}
-	return nil
+	return k.rewrap(ctx, prefix, func(row Row) (Row, bool, error) {
+		return p.renew(row, 0, nameAAD(tenant, row.Key[len(prefix)+1:]))
+	})
 }
 
 // rewrapSubject re-wraps the children of a subject's K2s.
@@ -273,62 +265,98 @@ func (k *Keyring) rewrapSubject(ctx context.Context, tenant, sid string, chains 
 		return nil
 	}
 	prefix := "k3." + tenant
-	for row, err := range k.rows.List(ctx, prefix) {
-		if err != nil {
-			return fmt.Errorf("list record keys: %w", err)
-		}
+	return k.rewrap(ctx, prefix, func(row Row) (Row, bool, error) {
 		scope, wrapped, err := splitRecordRow(tenant, row.Value)
 		if err != nil {
-			return err
+			return Row{}, false, err
 		}
 		p := parents[scope]
 		if scope.Subject != sid || p == nil || wrapped.lineage != p.lineage {
 			// Someone else's, or garbage from before this K2.
+			return Row{}, false, nil
+		}
+		return p.renew(row, recordHeader, scope.appendRecordAAD(nil, row.Key[len(prefix)+1:], p.lineage))
+	})
+}
+
+// renew moves a row from the previous to the current key of its parent, unless it
+// is there already, and says whether it did. The row's first bytes are left as
+// they are.
+func (p *parent) renew(row Row, header int, aad []byte) (Row, bool, error) {
+	if p.err != nil {
+		return Row{}, false, p.err
+	}
+	if len(row.Value) < header {
+		return Row{}, false, ErrTampered
+	}
+	wrapped := row.Value[header:]
+	if plain, err := p.current.open(nil, wrapped, aad); err == nil {
+		clear(plain)
+		return Row{}, false, nil
+	}
+	plain, err := p.unwrap(nil, wrapped, aad)
+	if err != nil {
+		return Row{}, false, err
+	}
+	defer clear(plain)
+	row.Value, err = p.current.seal(row.Value[:header:header], plain, aad)
+	return row, err == nil, err
+}
+
+// rewrap writes what renew makes of the rows under a prefix. The former values
+// are not erased: they die with the key that they are wrapped under.
+func (k *Keyring) rewrap(ctx context.Context, prefix string, renew renewal) error {
+	batch := make([]Row, 0, MaxCreate)
+	for row, err := range k.rows.List(ctx, prefix) {
+		if err != nil {
+			return fmt.Errorf("list keys to re-wrap: %w", err)
+		}
+		fresh, changed, err := renew(row)
+		if err != nil {
+			return err
+		}
+		if !changed {
 			continue
 		}
-		if err := k.rewrap(ctx, p, row, recordHeader, scope.appendRecordAAD(nil, row.Key[len(prefix)+1:], p.lineage)); err != nil {
+		if batch = append(batch, fresh); len(batch) < MaxCreate {
+			continue
+		}
+		if err := k.replace(ctx, batch, renew); err != nil {
 			return err
+		}
+		batch = batch[:0]
+	}
+	return k.replace(ctx, batch, renew)
+}
+
+// renewal makes of a row what it is to be, and says whether it differs.
+type renewal func(Row) (Row, bool, error)
+
+// replace writes re-wrapped rows. Those that were written by someone else
+// meanwhile are made anew from what is there, and those that were destroyed stay
+// destroyed.
+func (k *Keyring) replace(ctx context.Context, batch []Row, renew renewal) error {
+	for len(batch) > 0 {
+		err := k.rows.Replace(ctx, batch...)
+		if !errors.Is(err, ErrRowConflict) {
+			return wrapError("write re-wrapped keys", err)
+		}
+		current, err := k.rows.GetMany(ctx, keysOf(batch))
+		if err != nil {
+			return fmt.Errorf("read keys to re-wrap: %w", err)
+		}
+		batch = batch[:0]
+		for _, row := range current {
+			fresh, changed, err := renew(row)
+			if err != nil {
+				return err
+			}
+			if changed {
+				batch = append(batch, fresh)
+			}
 		}
 	}
 	return nil
-}
-
-// rewrap moves one row from the previous to the current key of its parent. The
-// row's first bytes are left as they are. A row that is destroyed meanwhile
-// stays destroyed.
-func (k *Keyring) rewrap(ctx context.Context, p *parent, row Row, header int, aad []byte) error {
-	for {
-		if p.err != nil {
-			return p.err
-		}
-		if len(row.Value) < header {
-			return ErrTampered
-		}
-		wrapped := row.Value[header:]
-		if plain, err := p.current.open(nil, wrapped, aad); err == nil {
-			clear(plain)
-			return nil
-		}
-		plain, err := p.unwrap(nil, wrapped, aad)
-		if err != nil {
-			return err
-		}
-		row.Value, err = p.current.seal(row.Value[:header:header], plain, aad)
-		clear(plain)
-		if err != nil {
-			return err
-		}
-		if _, err := k.rows.Put(ctx, row); !errors.Is(err, ErrRowConflict) {
-			return wrapError("write re-wrapped key", err)
-		}
-		row, err = k.rows.Get(ctx, row.Key)
-		if errors.Is(err, ErrNoRow) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read key to re-wrap: %w", err)
-		}
-	}
 }
 
 // eachClass calls do for every K2 of a subject.

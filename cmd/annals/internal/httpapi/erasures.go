@@ -15,4 +15,8 @@ func (a *API) erasures() {
 		func(ctx context.Context, r Request[None]) (tombstones.Status, error) {
 			return c.Eraser.Status(ctx, r.Caller, r.Path("id"))
 		})
+	add(a, Route{Method: http.MethodGet, Path: "/v1/erasures/{id}/receipt", Summary: "The signed receipt of an erasure that is purged.", Roles: readers},
+		func(ctx context.Context, r Request[None]) (tombstones.SignedReceipt, error) {
+			return c.Eraser.Receipt(ctx, r.Caller, r.Path("id"))
+		})
 }

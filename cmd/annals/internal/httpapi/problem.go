@@ -11,6 +11,7 @@ import (
 	"github.com/annals-memory/annals/cmd/annals/internal/auth"
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/query"
+	"github.com/annals-memory/annals/tombstones"
 	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
@@ -68,6 +69,7 @@ func problemOf(err error) (p Problem, ok bool) {
 		{events.ErrForbidden, http.StatusForbidden, "forbidden", "the credential lacks the role"},
 		{events.ErrNotFound, http.StatusNotFound, "not_found", "there is no such record"},
 		{events.ErrForgotten, http.StatusGone, "forgotten", "the record was forgotten"},
+		{tombstones.ErrIncomplete, http.StatusConflict, "erasure_incomplete", "the erasure is not purged yet; its account says how far it is"},
 		{ledger.ErrNotCovered, http.StatusNotFound, "not_covered", "no checkpoint covers the position yet"},
 		{events.ErrKeyReused, http.StatusConflict, "idempotency_key_reused", "the key was used with another request"},
 		{events.ErrConflict, http.StatusConflict, "conflict", "it was changed meanwhile"},

@@ -297,7 +297,7 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	}
 	n.eraseConfig = tombstones.Config{
 		Log: n.log, Keys: n.keys, Views: query.NewErasingViews(n.views), Ledger: n.ledger, Now: time.Now, NewID: newID,
-		Purging: n.purging(streams), Logger: o.Logger,
+		Purging: n.purging(o, streams), Logger: o.Logger,
 	}
 	n.eraser, err = tombstones.New(n.eraseConfig)
 	if err != nil {

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,9 +9,11 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"golang.org/x/mod/sumdb/note"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/tombstones"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // as decodes an answer.
@@ -165,5 +168,86 @@ func TestPurgeCutOff(t *testing.T) {
 			f.settle()
 			f.replaysAlike()
 		})
+	}
+}
+
+// A receipt says what was cleaned, verifies offline, and nothing in it can be
+// changed.
+func TestReceipt(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	token := f.token("acme")
+	p := plant(f, token, "maria", "xyzzymaria")
+	f.do(token, http.MethodGet, "/v1/subjects/maria/export", nil, http.StatusOK)
+	one := as[tombstones.Erasure](f.do(token, http.MethodDelete, "/v1/facts/"+p.fact, nil, http.StatusAccepted))
+	whole := as[tombstones.Erasure](f.do(token, http.MethodPost, "/v1/subjects/maria/forget", obj{}, http.StatusAccepted))
+	public, err := ledger.LoadVerifier(f.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []tombstones.Erasure{one, whole} {
+		path := "/v1/erasures/" + out.ErasureID + "/receipt"
+		if a := f.call(token, http.MethodGet, path, nil); a.status != http.StatusOK &&
+			(a.status != http.StatusConflict || get[string](a, "code") != "erasure_incomplete") {
+			t.Errorf("before: %d %s", a.status, a.body)
+		}
+		f.reaches(token, out.ErasureID, events.LevelPurged)
+		a := f.do(token, http.MethodGet, path, nil, http.StatusOK)
+		r, err := tombstones.VerifyReceipt(a.body, public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.ErasureID != out.ErasureID || r.Tombstone.Position != out.Position || r.Matched != out.Matched || len(r.Levels) != 4 {
+			t.Errorf("receipt %s", a.body)
+		}
+		for _, l := range r.Levels[:3] {
+			if !l.Met {
+				t.Errorf("level %+v", l)
+			}
+		}
+		if len(r.Residues) != 1 || r.Residues[0].Kind != "backups" {
+			t.Errorf("residues %+v", r.Residues)
+		}
+		if exports := len(r.Recipients); (out.ErasureID == whole.ErasureID) != (exports == 1) {
+			t.Errorf("recipients %+v", r.Recipients)
+		}
+		if bytes.Contains(a.body, []byte("maria")) {
+			t.Errorf("a value is in it: %s", a.body)
+		}
+		if again := f.do(token, http.MethodGet, path, nil, http.StatusOK); !bytes.Equal(again.body, a.body) {
+			t.Error("it is another one the second time")
+		}
+		f.tampered(a.body, public)
+		if other := f.call(f.token("other"), http.MethodGet, path, nil); other.status != http.StatusNotFound {
+			t.Errorf("another tenant: %d", other.status)
+		}
+	}
+}
+
+// tampered changes every number and every letter of a receipt.
+func (f *fixture) tampered(receipt []byte, public note.Verifier) {
+	f.t.Helper()
+	receipt = bytes.TrimSpace(receipt)
+	other, err := ledger.LoadVerifier(open(f.t).dir)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if _, err := tombstones.VerifyReceipt(receipt, other); !errors.Is(err, tombstones.ErrReceiptAltered) {
+		f.t.Errorf("another key: %v", err)
+	}
+	for i, c := range receipt {
+		b := bytes.Clone(receipt)
+		switch {
+		case c >= '0' && c <= '8' || c >= 'a' && c <= 'y':
+			b[i]++
+		case c == '9', c == 'z':
+			b[i]--
+		default:
+			continue
+		}
+		if _, err := tombstones.VerifyReceipt(b, public); !errors.Is(err, tombstones.ErrReceiptAltered) {
+			f.t.Errorf("changed at %d of %s: %v", i, receipt, err)
+			return
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net/url"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/natslog"
@@ -13,10 +14,31 @@ import (
 
 // purging is what removes the bytes of what was forgotten from log, views and
 // quarantine.
-func (n *Node) purging(streams *natslog.Streams) *tombstones.Purging {
-	return &tombstones.Purging{
-		Remains: query.NewErasingViews(n.views), Log: streams.Eraser(), Quarantine: pens{streams.Quarantine()},
+func (n *Node) purging(o Options, streams *natslog.Streams) *tombstones.Purging {
+	p := &tombstones.Purging{
+		Remains: query.NewErasingViews(n.views), Log: streams.Eraser(), Quarantine: pens{streams.Quarantine()}, Notary: n.ledger,
 	}
+	if o.EmbedURL != "" {
+		p.Recipients = []tombstones.Recipient{{Kind: "embedder", Name: endpoint(o.EmbedURL)}}
+	}
+	if o.NATS != "" {
+		// An external server's own encryption cannot be seen from here. Where it is
+		// on, a deleted message stays in its file until that is compacted.
+		p.Residues = append(p.Residues, "server_encryption")
+	}
+	if o.Replicas > 1 {
+		p.Residues = append(p.Residues, "replicas") // their Raft logs, until they are compacted
+	}
+	return p
+}
+
+// endpoint is a URL without what may be secret in it.
+func endpoint(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 // pens is the quarantine as the saga asks it.

@@ -129,6 +129,7 @@ func silent(p planted) map[string]ask {
 		"GET /v1/backups/{kind}":             {path: "/v1/backups/data"},
 		"GET /v1/retention/preview":          {path: "/v1/retention/preview"},
 		"GET /v1/erasures/{id}":              {path: "/v1/erasures/" + p.episode},
+		"GET /v1/erasures/{id}/receipt":      {path: "/v1/erasures/" + p.episode + "/receipt"},
 		"POST /v1/episodes":                  {body: episode, path: "/v1/episodes"},
 		"POST /v1/episodes/batch":            {body: obj{"items": []obj{episode}}, path: "/v1/episodes/batch"},
 		"POST /v1/facts":                     {body: fact, path: "/v1/facts"},
