@@ -15,6 +15,20 @@ import (
 func manyRecords(tb testing.TB, d natslog.Durability, n int) (*natslog.Keys, *seal.Keyring, seal.Scope) {
 	tb.Helper()
 	rows := fresh(tb, d).Keys()
+	ring, scope := recordsIn(tb, rows, n)
+	return rows, ring, scope
+}
+
+// rotationOnDisk is that in a directory that can be looked at.
+func rotationOnDisk(t *testing.T) (string, *seal.Keyring, *natslog.Keys, seal.Scope) {
+	t.Helper()
+	dir, streams, _ := inStore(t)
+	ring, scope := recordsIn(t, streams.Keys(), 3)
+	return dir, ring, streams.Keys(), scope
+}
+
+func recordsIn(tb testing.TB, rows seal.Rows, n int) (*seal.Keyring, seal.Scope) {
+	tb.Helper()
 	root, err := seal.OpenFileRoot(filepath.Join(tb.TempDir(), "root.key"), seal.FileRootOptions{Create: true})
 	if err != nil {
 		tb.Fatal(err)
@@ -42,7 +56,28 @@ func manyRecords(tb testing.TB, d natslog.Durability, n int) (*natslog.Keys, *se
 		}
 		made += len(batch)
 	}
-	return rows, ring, scope
+	return ring, scope
+}
+
+// BenchmarkSweep removes what a forgotten subject with many records leaves.
+func BenchmarkSweep(b *testing.B) {
+	for name, d := range benchDurabilities() {
+		b.Run(name, func(b *testing.B) {
+			const records = 100_000
+			for b.Loop() {
+				b.StopTimer()
+				_, ring, scope := manyRecords(b, d, records)
+				if err := ring.DestroySubject(b.Context(), scope.Tenant, scope.Subject); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				if n, err := ring.Sweep(b.Context(), scope.Tenant); n != records || err != nil {
+					b.Fatalf("%d rows were swept, %v", n, err)
+				}
+			}
+			b.ReportMetric(records, "records")
+		})
+	}
 }
 
 // BenchmarkRotateSubject gives a subject with many records a fresh key and

@@ -102,4 +102,3 @@ func (k *Keyring) removeUnder(ctx context.Context, prefix string, remove func(co
 		}
 	}
 }
-

@@ -31,6 +31,10 @@ func Rows(t *testing.T, open func(t *testing.T) seal.Rows) {
 		"put wants the revision":          testPut,
 		"put never creates":               testPutAbsent,
 		"put has one winner":              testPutRace,
+		"replace is all or none":          testReplace,
+		"replace takes a thousand":        testReplaceMany,
+		"replace has one winner":          testReplaceRace,
+		"discard":                         testDiscard,
 		"destroy":                         testDestroy,
 		"destroy at a revision":           testDestroyAt,
 		"destroy takes nothing newer":     testDestroyAtRace,
@@ -236,6 +240,154 @@ func testPutRace(t *testing.T, rows seal.Rows) {
 	}
 }
 
+func testReplace(t *testing.T, rows seal.Rows) {
+	ctx := t.Context()
+	create(t, rows, seal.Row{Key: "k1.a", Value: []byte("a")}, seal.Row{Key: "k1.b", Value: []byte("b")}, seal.Row{Key: "k1.c", Value: []byte("c")})
+	a, b := get(t, rows, "k1.a"), get(t, rows, "k1.b")
+	change := func(row seal.Row, by int) seal.Row {
+		row.Value, row.Revision = []byte("new "+row.Key), row.Revision+uint64(by) //nolint:gosec // Wrapping around is meant.
+		return row
+	}
+	for name, batch := range map[string][]seal.Row{
+		"a newer revision": {change(a, 0), change(b, 1)},
+		"an older one":     {change(a, 0), change(b, -1)},
+		"revision zero":    {change(a, 0), {Key: "k1.b", Value: []byte("x")}},
+		"an absent row":    {change(a, 0), {Key: "k1.absent", Value: []byte("x"), Revision: b.Revision}},
+		"an absent at 0":   {change(a, 0), {Key: "k1.absent", Value: []byte("x")}},
+		"a row twice":      {change(a, 0), change(b, 0), change(a, 0)},
+	} {
+		if err := rows.Replace(ctx, batch...); !errors.Is(err, seal.ErrRowConflict) {
+			t.Fatalf("replace with %s: %v, want ErrRowConflict", name, err)
+		}
+		if diff := cmp.Diff([]seal.Row{a, b}, []seal.Row{get(t, rows, "k1.a"), get(t, rows, "k1.b")}); diff != "" {
+			t.Fatalf("replace with %s changed something:\n%s", name, diff)
+		}
+	}
+	if err := rows.Replace(ctx); err != nil {
+		t.Fatalf("replace of nothing: %v", err)
+	}
+	if err := rows.Replace(ctx, change(b, 0), change(a, 0)); err != nil {
+		t.Fatalf("replace: %v", err)
+	}
+	for _, old := range []seal.Row{a, b} {
+		if got := get(t, rows, old.Key); string(got.Value) != "new "+old.Key || got.Revision <= old.Revision {
+			t.Fatalf("row holds %q at %d after %d", got.Value, got.Revision, old.Revision)
+		}
+		if _, err := rows.Put(ctx, old); !errors.Is(err, seal.ErrRowConflict) {
+			t.Fatalf("put at a replaced revision: %v, want ErrRowConflict", err)
+		}
+	}
+	if got := string(get(t, rows, "k1.c").Value); got != "c" {
+		t.Fatalf("a replace changed the neighbour to %q", got)
+	}
+	wantKeys(t, rows, "", "k1.a", "k1.b", "k1.c")
+	// What was replaced does not come back when its successor goes.
+	destroy(t, rows, "k1.a")
+	wantKeys(t, rows, "", "k1.b", "k1.c")
+}
+
+func testReplaceMany(t *testing.T, rows seal.Rows) {
+	batch := make([]seal.Row, seal.MaxCreate+1)
+	for i := range batch {
+		batch[i] = seal.Row{Key: fmt.Sprintf("k3.t.%04d", i), Value: []byte("old")}
+	}
+	create(t, rows, batch[:seal.MaxCreate]...)
+	create(t, rows, batch[seal.MaxCreate:]...)
+	for i := range batch {
+		batch[i] = get(t, rows, batch[i].Key)
+		batch[i].Value = []byte("new")
+	}
+	if err := rows.Replace(t.Context(), batch...); !errors.Is(err, seal.ErrTooMany) {
+		t.Fatalf("replace %d rows: %v, want ErrTooMany", len(batch), err)
+	}
+	if err := rows.Replace(t.Context(), batch[1:]...); err != nil {
+		t.Fatalf("replace %d rows: %v", len(batch)-1, err)
+	}
+	replaced := 0
+	for row, err := range rows.List(t.Context(), "k3.t") {
+		if err != nil {
+			t.Fatalf("list: %v", err)
+		}
+		if string(row.Value) == "new" {
+			replaced++
+		}
+	}
+	if replaced != seal.MaxCreate {
+		t.Fatalf("%d rows were replaced, want %d", replaced, seal.MaxCreate)
+	}
+	if err := rows.Discard(t.Context(), batch...); err != nil {
+		t.Fatalf("discard %d rows: %v", len(batch), err)
+	}
+	if n := len(keysUnder(t, rows, "k3.t")); n != seal.MaxCreate {
+		t.Fatalf("%d rows left after a discard at former revisions, want %d", n, seal.MaxCreate)
+	}
+	for i := range batch {
+		batch[i] = get(t, rows, batch[max(i, 1)].Key)
+	}
+	if err := rows.Discard(t.Context(), batch...); err != nil {
+		t.Fatalf("discard %d rows: %v", len(batch), err)
+	}
+	wantKeys(t, rows, "")
+}
+
+func testReplaceRace(t *testing.T, rows seal.Rows) {
+	create(t, rows, seal.Row{Key: "k1.a", Value: []byte("0")}, seal.Row{Key: "k1.b", Value: []byte("0")})
+	a, b := get(t, rows, "k1.a"), get(t, rows, "k1.b")
+	var wins atomic.Int64
+	race(func(i int) {
+		a, b := a, b
+		a.Value = fmt.Append(nil, i)
+		b.Value = a.Value
+		switch err := rows.Replace(t.Context(), a, b); {
+		case err == nil:
+			wins.Add(1)
+		case !errors.Is(err, seal.ErrRowConflict):
+			t.Errorf("replace: %v", err)
+		}
+	})
+	if wins.Load() != 1 {
+		t.Fatalf("%d writers won, want 1", wins.Load())
+	}
+	if a, b := get(t, rows, "k1.a"), get(t, rows, "k1.b"); !slices.Equal(a.Value, b.Value) {
+		t.Fatalf("one writer wrote %q, another %q", a.Value, b.Value)
+	}
+}
+
+func testDiscard(t *testing.T, rows seal.Rows) {
+	ctx := t.Context()
+	create(t, rows, seal.Row{Key: "k1.a", Value: []byte("a")}, seal.Row{Key: "k1.b", Value: []byte("b")}, seal.Row{Key: "k1.c", Value: []byte("c")})
+	a, b := get(t, rows, "k1.a"), get(t, rows, "k1.b")
+	revision, err := rows.Put(ctx, seal.Row{Key: "k1.a", Value: []byte("newer"), Revision: a.Revision})
+	if err != nil {
+		t.Fatalf("put: %v", err)
+	}
+	for _, other := range []uint64{0, a.Revision, revision + 1} {
+		if err := rows.Discard(ctx, seal.Row{Key: "k1.a", Revision: other}, seal.Row{Key: "k1.absent", Revision: 1}); err != nil {
+			t.Fatalf("discard at another revision: %v", err)
+		}
+	}
+	if got := string(get(t, rows, "k1.a").Value); got != "newer" {
+		t.Fatalf("the row at another revision became %q", got)
+	}
+	if err := rows.Discard(ctx, b, seal.Row{Key: "k1.a", Revision: revision}, b); err != nil {
+		t.Fatalf("discard: %v", err)
+	}
+	wantKeys(t, rows, "", "k1.c")
+	if err := rows.Discard(ctx, b); err != nil {
+		t.Fatalf("discard again: %v", err)
+	}
+	if err := rows.Discard(ctx); err != nil {
+		t.Fatalf("discard of nothing: %v", err)
+	}
+	create(t, rows, seal.Row{Key: "k1.b", Value: []byte("again")})
+	if err := rows.Discard(ctx, b); err != nil {
+		t.Fatalf("discard of what was created anew: %v", err)
+	}
+	if again := get(t, rows, "k1.b"); string(again.Value) != "again" || again.Revision <= b.Revision {
+		t.Fatalf("created again as %q at %d after %d", again.Value, again.Revision, b.Revision)
+	}
+}
+
 func testDestroy(t *testing.T, rows seal.Rows) {
 	create(t, rows, seal.Row{Key: "k1.a", Value: []byte("a")}, seal.Row{Key: "k1.b", Value: []byte("b")}, seal.Row{Key: "k1.c", Value: []byte("c")})
 	destroy(t, rows, "k1.a", "k1.absent", "k1.c", "k1.a")
@@ -427,12 +579,15 @@ func testBadKeys(t *testing.T, rows seal.Rows) {
 		_, getErr := rows.Get(ctx, key)
 		_, manyErr := rows.GetMany(ctx, []string{"k1.a", key})
 		_, putErr := rows.Put(ctx, seal.Row{Key: key, Value: []byte("x"), Revision: 1})
+		good := get(t, rows, "k1.a")
 		for call, err := range map[string]error{
 			"get":      getErr,
 			"get many": manyErr,
 			"put":      putErr,
 			"create":   rows.Create(ctx, seal.Row{Key: "k1.b", Value: []byte("x")}, seal.Row{Key: key, Value: []byte("x")}),
+			"replace":  rows.Replace(ctx, good, seal.Row{Key: key, Value: []byte("x"), Revision: 1}),
 			"destroy":  rows.Destroy(ctx, "k1.a", key),
+			"discard":  rows.Discard(ctx, good, seal.Row{Key: key, Revision: 1}),
 		} {
 			if !errors.Is(err, seal.ErrBadKey) {
 				t.Errorf("%s of %q: %v, want ErrBadKey", call, key, err)
