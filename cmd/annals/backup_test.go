@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/annals-memory/annals/tombstones/backup"
 )
@@ -107,6 +108,85 @@ func TestBackupAndRestore(t *testing.T) {
 	for _, args := range [][]string{{"recall", "code word"}, {"serve", "--addr", "127.0.0.1:0"}, {"verify"}} {
 		if out, errs, code := annals(t, append(args, "--data", to)...); code != exitNotReady || !strings.Contains(errs, "cut off") {
 			t.Errorf("%s while it is being restored: exit %d: %s%s", args[0], code, out, errs)
+		}
+	}
+}
+
+// TestRestoreKilled kills a restore at what it has just written. What it leaves
+// is refused, and the restore succeeds once it was removed.
+func TestRestoreKilled(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	data, out, to := filepath.Join(work, "data"), filepath.Join(work, "out"), filepath.Join(work, "to")
+	mustAnnals(t, "capture", "--data", data, "petra", "Petra's code word is marigoldword.")
+	mustAnnals(t, "backup", out, "--data", data)
+	files := artefacts(t, out)
+	args := []string{
+		"restore", "--data", to, "--from", files[backup.KindData], "--keys", files[backup.KindKeys],
+		"--ledger", files[backup.KindLedger], "--root", filepath.Join(data, "root.key"),
+	}
+	killed := 0
+	streams := filepath.Join("log", "jetstream", "$G", "streams")
+	for _, file := range []string{
+		"restoring", "root.key", "log", filepath.Join(streams, "EVENTS"), filepath.Join(streams, "KEYS"),
+		filepath.Join(streams, "LEDGER"), filepath.Join(streams, "QUARANTINE"), "ledger.key", "anchor",
+	} {
+		killAt(t, filepath.Join(to, file), args)
+		if _, err := os.Stat(filepath.Join(to, "restoring")); err != nil { // it was quicker
+			if err := os.RemoveAll(to); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		killed++
+		for _, c := range [][]string{{"recall", "code word"}, {"serve", "--addr", "127.0.0.1:0"}} {
+			if out, errs, code := annals(t, append(c, "--data", to)...); code != exitNotReady || !strings.Contains(errs, "cut off") {
+				t.Errorf("killed at %s: %s: exit %d: %s%s", file, c[0], code, out, errs)
+			}
+		}
+		if _, errs, code := annals(t, args...); code != exitMisuse {
+			t.Errorf("killed at %s: restored into what is left: exit %d: %s", file, code, errs)
+		}
+		if err := os.RemoveAll(to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if killed < 5 {
+		t.Errorf("only %d restores were killed", killed)
+	}
+	mustAnnals(t, args...)
+	if out := mustAnnals(t, "recall", "code word", "--data", to); !strings.Contains(out, "marigoldword") {
+		t.Errorf("recalled: %s", out)
+	}
+}
+
+// killAt kills a restore when a file appears, unless it ends before.
+func killAt(t *testing.T, file string, args []string) {
+	t.Helper()
+	c := command(t.Context(), t, args...)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	tick := time.NewTicker(time.Millisecond / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("the restore ended by itself: %v", err)
+			}
+			return
+		case <-tick.C:
+			if _, err := os.Stat(file); err != nil {
+				continue
+			}
+			if err := c.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			<-ended
+			return
 		}
 	}
 }

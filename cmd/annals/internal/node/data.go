@@ -54,10 +54,14 @@ func lock(data string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// Exists says whether a node was ever opened on a directory.
+// Exists says whether a node was ever opened on a directory, or a restore begun.
 func Exists(data string) bool {
-	_, err := os.Stat(filepath.Join(data, lockFile))
-	return err == nil
+	for _, name := range []string{lockFile, restoringFile} {
+		if _, err := os.Stat(filepath.Join(data, name)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // OpenAuthority opens the keys that sign and verify credentials, making them

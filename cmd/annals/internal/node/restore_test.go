@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/annals-memory/annals/cmd/annals/internal/node"
 	"github.com/annals-memory/annals/events/seal"
@@ -337,62 +338,44 @@ func TestRestoreWhileItRuns(t *testing.T) {
 	g.replayAll()
 }
 
-// TestRestoreCutOff cuts a restore off at many points. What it leaves is not
+// TestRestoreCutOff cuts a restore off later and later. What it leaves is not
 // served, and after it was removed the restore succeeds.
 func TestRestoreCutOff(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	p := plant(f, f.token("acme"), "maria", "zanzibarword")
 	o := f.restoring(f.artefact(backup.KindData), f.artefact(backup.KindKeys), f.artefact(backup.KindLedger))
-	for at := range 6 {
-		ctx, cancel := context.WithCancel(t.Context())
-		o.Logger = slog.New(&trip{left: at, cancel: cancel})
-		if at == 0 {
-			cancel()
-		}
+	cut := 0
+	for after := time.Duration(0); ; after += 15 * time.Millisecond {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
 		_, err := node.Restore(ctx, o)
 		cancel()
 		if err == nil {
-			break // it is over before that
+			break // it was quicker
 		}
+		cut++
 		if _, err := node.Open(t.Context(), node.Options{Data: o.Data, Durability: "process"}); !errors.Is(err, node.ErrRestoring) {
-			t.Fatalf("cut off at %d: it opens: %v", at, err)
+			t.Fatalf("cut off after %s: it opens: %v", after, err)
 		}
 		if _, err := node.Restore(t.Context(), o); !errors.Is(err, node.ErrNotEmpty) {
-			t.Fatalf("cut off at %d: restored into what is left: %v", at, err)
+			t.Fatalf("cut off after %s: restored into what is left: %v", after, err)
 		}
 		if err := os.RemoveAll(o.Data); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if cut < 2 {
+		t.Errorf("it was cut off %d times", cut)
+	}
 	if err := os.RemoveAll(o.Data); err != nil {
 		t.Fatal(err)
 	}
-	o.Logger = slog.New(slog.DiscardHandler)
 	g, r := f.restored(o)
 	g.settle()
 	if yes, _ := p.holds(p.elsewhere(g).reads()); len(yes) < 5 || r.Lost != 0 {
 		t.Errorf("%v read what is there, %+v", yes, r)
 	}
 }
-
-// trip cancels a context at a line of the log.
-type trip struct {
-	left   int
-	cancel func()
-}
-
-func (*trip) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h *trip) Handle(context.Context, slog.Record) error {
-	if h.left--; h.left == 0 {
-		h.cancel()
-	}
-	return nil
-}
-
-func (h *trip) WithAttrs([]slog.Attr) slog.Handler { return h }
-func (h *trip) WithGroup(string) slog.Handler      { return h }
 
 // TestBackupIsTheOperators holds that an administrator of a tenant does not get
 // what belongs to all of them.
