@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/token"
 	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
@@ -326,10 +327,16 @@ func (p *purge) collectGarbage(ctx context.Context) {
 	}
 }
 
+// sweep leaves the rows of records that were made under an idempotency key. They
+// open nothing and hold nothing, but they are all that is left to say that the
+// record was there: without its row the same call would write it again.
 func (p *purge) sweep(ctx context.Context, ids iter.Seq2[string, error], tenant string) error {
 	for id, err := range ids {
 		if err != nil {
 			return fmt.Errorf("find keys that open nothing: %w", err)
+		}
+		if token.IsDerived(id) {
+			continue
 		}
 		if err := p.keys.DestroyRecord(ctx, tenant, id); err != nil {
 			return fmt.Errorf("remove keys that open nothing: %w", err)

@@ -71,6 +71,11 @@ func CanonicalID(s string) string {
 	return string(b)
 }
 
+// IsDerived says whether a canonical id may have been made from names, as those of
+// commands with an idempotency key are: the same call would get it again. A fresh
+// id never is.
+func IsDerived(id string) bool { return len(id) == 36 && id[14] == '8' }
+
 // id makes a UUID of a hash. What is no hash has "", which the log refuses.
 func id(h Hasher, field, value string) string {
 	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(h.Hash(field, value)))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -115,7 +116,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	m := &lateModel{Embedder: inner, asked: map[string][][]float32{}}
 	w := &world{history: newHistory(), seed: seed, model: m, tokens: map[string]string{}}
-	w.f = openWith(t, node.Options{Durability: "process", Model: m})
+	logger := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
+	w.f = openWith(t, node.Options{Durability: "process", Model: m, Logger: logger})
 	t.Cleanup(func() { m.hold(false) })
 	for _, tenant := range []string{"a", "a-b"} {
 		w.tokens[tenant] = w.f.token(tenant)
