@@ -30,8 +30,9 @@
 //     lag.
 //  5. A follower sees every message once, in order, across resets of its
 //     consumer and reconnects. A log that went backwards is an error.
-//  6. A key that was overwritten or destroyed is in no block file of the store
-//     any more when the call returns.
+//  6. A key that was overwritten by [Keys.Put] or destroyed is in no block file of
+//     the store any more when the call returns. [Keys.Replace] and [Keys.Discard]
+//     leave bytes that a key above them has died for, or is about to.
 //  7. No error and no log line holds a payload, a subject or a header.
 //
 // # Not guaranteed

@@ -45,7 +45,7 @@ func (k *Keyring) DestroyClass(ctx context.Context, scope Scope) error {
 
 // DestroySubject destroys all K2s of a subject, and with them everything sealed
 // about it, whatever the number of records. The records' own rows stay behind as
-// garbage that opens nothing: [Keyring.Garbage] lists them. The way from the
+// garbage that opens nothing: [Keyring.Sweep] removes them. The way from the
 // outside name is removed by [Tenant.DropSubject].
 func (k *Keyring) DestroySubject(ctx context.Context, tenant, sid string) error {
 	switch {

@@ -64,9 +64,12 @@
 //   - Keys are never printed: [Secret] redacts itself everywhere, and errors
 //     name levels and rules, not values.
 //   - Rotation ([Keyring.RotateRoot], [Keyring.RotateTenant],
-//     [Keyring.RotateSubject]) re-wraps survivors under a fresh parent, so that
-//     rows lingering in backups and Raft logs die with the old parent. It can
-//     be interrupted at any point and run again; no token or id changes.
+//     [Keyring.RotateSubject], and the Finish of each) re-wraps survivors under a
+//     fresh parent, so that rows lingering in backups and Raft logs die with the
+//     old parent. It can be interrupted at any point and run again; no token or id
+//     changes.
+//   - [Keyring.RootEpochs] says since when the root has its key, and when the one
+//     before was destroyed: no copy of the rows from before can be opened then.
 //
 // # What is not guaranteed
 //
@@ -91,6 +94,12 @@
 //     collector takes it. A heap dump, swap or a core file can hold keys.
 //   - Destroying a row is only as physical as the [Rows] implementation, and
 //     copies in backups die with the rotation of the parent, not before.
+//   - A rotation leaves the former wrappings of rows in the files of the store
+//     until it uses their space. They are dead when the rotation is finished;
+//     between its steps a row that is destroyed can still be there as it was
+//     before, under a key that the end of the rotation destroys.
+//   - Overwriting the file of a former root is only as physical as the file system
+//     and the disk below it, and reaches no copy of the file.
 //   - Lengths, equality of tokens, and the number of records are not hidden.
 //   - Sealed bytes can be replayed at their own place: an older sealed value of
 //     the same label opens. The log's order says which one is current.

@@ -3,6 +3,7 @@ package seal
 import (
 	"bytes"
 	"crypto/aes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -276,22 +277,40 @@ func TestKeysAndPrefixes(t *testing.T) {
 	}
 }
 
+// formatRootV1 is how the first version wrote a root file.
+func formatRootV1(id string, key Secret) []byte {
+	text := hex.EncodeToString(key.bytes())
+	return []byte(rootMagicV1 + id + " " + rootSum(rootMagicV1, id, text) + "\n" + text + "\n")
+}
+
 func FuzzParseRoot(f *testing.F) {
-	good := formatRoot(strings.Repeat("a", TokenSize), testSecret(5))
-	f.Add(good)
-	f.Add(good[:len(good)-1])
-	f.Add([]byte(rootMagic))
-	f.Add(bytes.ToUpper(good))
+	id, at := strings.Repeat("a", TokenSize), time.Unix(1_800_000_000, 1).UTC()
+	first := rootKey{RootEpoch: RootEpoch{Number: 1, ID: id}, key: testSecret(5)}
+	second := rootKey{RootEpoch: RootEpoch{Number: 2, ID: strings.Repeat("b", TokenSize), Created: at}, key: testSecret(6)}
+	good := formatRoot(rootKeys{current: first})
+	for _, seed := range [][]byte{
+		good, formatRoot(rootKeys{current: second, former: first}), formatRoot(rootKeys{current: second, destroyed: at}),
+		good[:len(good)-1], []byte(rootMagic), []byte(rootMagicV1), bytes.ToUpper(good), formatRootV1(id, testSecret(5)),
+	} {
+		f.Add(seed)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		id, key, err := parseRoot(data)
+		keys, err := parseRoot(data)
 		if err != nil {
-			if id != "" || !key.isZero() {
+			if !keys.current.key.isZero() || !keys.former.key.isZero() {
 				t.Fatal("an error comes with a key")
 			}
 			return
 		}
-		if !bytes.Equal(formatRoot(id, key), data) {
+		again := formatRoot(keys)
+		if bytes.HasPrefix(data, []byte(rootMagicV1)) {
+			again = formatRootV1(keys.current.ID, keys.current.key)
+		}
+		if !bytes.Equal(again, data) {
 			t.Fatalf("accepted %q, which is not how it is written", data)
+		}
+		if len(again) > maxRootFile {
+			t.Fatalf("wrote %d bytes", len(again))
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -36,7 +37,8 @@ type Options struct {
 	// [DefaultCacheTTL].
 	CacheTTL time.Duration
 	// Retired are roots that may still unwrap, but wrap nothing new. They are
-	// needed until [Keyring.RotateRoot] has succeeded.
+	// needed until [Keyring.RotateRoot] has succeeded. A [RotatingRoot] keeps its
+	// former epoch itself.
 	Retired []Root
 }
 
@@ -44,15 +46,20 @@ type Options struct {
 // use, and several keyrings in several processes may share the same rows. It
 // starts no goroutines.
 type Keyring struct {
-	rows   Rows
-	root   Root
-	roots  map[string]Root
-	now    func() time.Time
-	rand   source
-	cache  *cache
-	kept   *rowCache
-	barred *bars
-	names  atomic.Pointer[Names]
+	rows Rows
+	root Root
+	// retired has the other roots by their id.
+	retired map[string]Root
+	now     func() time.Time
+	rand    source
+	cache   *cache
+	kept    *rowCache
+	barred  *bars
+	names   atomic.Pointer[Names]
+
+	// wrapping is held for reading by whoever wraps under the root until what it
+	// wrapped is written, and for writing while the root changes.
+	wrapping sync.RWMutex
 }
 
 // New returns a keyring over rows whose first keys root wraps. It reads nothing
@@ -61,27 +68,26 @@ func New(rows Rows, root Root, opts Options) (*Keyring, error) {
 	if rows == nil || root == nil || opts.Now == nil {
 		return nil, fmt.Errorf("make keyring: rows, root and clock are required: %w", ErrOptions)
 	}
-	roots := make(map[string]Root, 1+len(opts.Retired))
+	retired := make(map[string]Root, len(opts.Retired))
 	for _, r := range opts.Retired {
-		roots[r.ID()] = r
+		retired[r.ID()] = r
 	}
-	roots[root.ID()] = root
-	for id := range roots {
-		if id == "" || len(id) > maxRootID {
+	for _, r := range append([]Root{root}, opts.Retired...) {
+		if id := r.ID(); id == "" || len(id) > maxRootID {
 			return nil, fmt.Errorf("make keyring: root id of 1 to %d bytes: %w", maxRootID, ErrOptions)
 		}
 	}
 	opts = opts.withDefaults()
 	barred := newBars(opts.CacheTTL)
 	return &Keyring{
-		rows:   rows,
-		root:   root,
-		roots:  roots,
-		now:    opts.Now,
-		rand:   newSource(opts.Rand),
-		cache:  newCache(opts.CacheSize, opts.CacheTTL, barred),
-		kept:   newRowCache(opts.RowCacheSize, opts.CacheTTL, barred),
-		barred: barred,
+		rows:    rows,
+		root:    root,
+		retired: retired,
+		now:     opts.Now,
+		rand:    newSource(opts.Rand),
+		cache:   newCache(opts.CacheSize, opts.CacheTTL, barred),
+		kept:    newRowCache(opts.RowCacheSize, opts.CacheTTL, barred),
+		barred:  barred,
 	}, nil
 }
 
@@ -123,11 +129,27 @@ func (k *Keyring) freshTenantKey(ctx context.Context, tenant string) (chainKey, 
 		return chainKey{}, fmt.Errorf("read tenant key: %w", err)
 	}
 	chain, err := k.unwrapTenant(ctx, tenant, row)
+	if errors.Is(err, ErrOtherRoot) {
+		// A rotation of the root may have ended since the row was read.
+		if row, err = k.readAgain(ctx, row); err == nil {
+			chain, err = k.unwrapTenant(ctx, tenant, row)
+		}
+	}
 	if err != nil {
 		return chainKey{}, err
 	}
 	k.cache.put(key, chain, asked, epoch)
 	return chain, nil
+}
+
+// readAgain reads a row that no root opens, or returns [ErrOtherRoot] if it is
+// what it was.
+func (k *Keyring) readAgain(ctx context.Context, row Row) (Row, error) {
+	again, err := k.rows.Get(ctx, row.Key)
+	if errors.Is(err, ErrNoRow) || err == nil && again.Revision == row.Revision {
+		return Row{}, ErrOtherRoot
+	}
+	return again, wrapError("read key again", err)
 }
 
 // createTenantKey makes a K1, or reads that of whoever was faster.
@@ -142,11 +164,12 @@ func (k *Keyring) createTenantKey(ctx context.Context, tenant string) (chainKey,
 	}
 	chain := chainKey{current: current, seed: seed}
 	key, asked, epoch := tenantRowKey(tenant), k.now(), k.cache.begin()
+	k.wrapping.RLock()
 	value, err := k.wrapTenant(ctx, tenant, chain)
-	if err != nil {
-		return chainKey{}, err
+	if err == nil {
+		err = k.rows.Create(ctx, Row{Key: key, Value: value})
 	}
-	err = k.rows.Create(ctx, Row{Key: key, Value: value})
+	k.wrapping.RUnlock()
 	if errors.Is(err, ErrRowExists) {
 		chain.wipe()
 		return k.freshTenantKey(ctx, tenant)
@@ -263,6 +286,11 @@ func (k *Keyring) lookUpTenant(ctx context.Context, tenant string, rows map[stri
 		return tenantLookup{err: &KeyDestroyedError{Level: LevelTenant}}
 	}
 	chain, err := k.unwrapTenant(ctx, tenant, row)
+	if errors.Is(err, ErrOtherRoot) {
+		if chain, err = k.freshTenantKey(ctx, tenant); err == nil {
+			return tenantLookup{chain: chain}
+		}
+	}
 	if err != nil {
 		return tenantLookup{err: err}
 	}

@@ -37,6 +37,11 @@ func (k *Keyring) Names(ctx context.Context, create bool) (*Names, error) {
 		return nil, fmt.Errorf("read instance key: %w", err)
 	}
 	plain, err := k.unwrapRoot(ctx, row.Value, purposeNames, "")
+	if errors.Is(err, ErrOtherRoot) {
+		if row, err = k.readAgain(ctx, row); err == nil {
+			plain, err = k.unwrapRoot(ctx, row.Value, purposeNames, "")
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +67,8 @@ func (k *Keyring) createNames(ctx context.Context, create bool) error {
 		return err
 	}
 	defer key.wipe()
+	k.wrapping.RLock()
+	defer k.wrapping.RUnlock()
 	value, err := k.wrapRoot(ctx, key.bytes(), purposeNames, "")
 	if err != nil {
 		return err

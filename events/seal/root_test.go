@@ -137,7 +137,7 @@ func TestFileRootRefuses(t *testing.T) {
 		"last line cut":   {write("cut3", string(good[:len(good)-1]), 0o600), seal.ErrRootTruncated},
 		"longer":          {write("long", string(good)+"00", 0o600), seal.ErrRootLength},
 		"much longer":     {write("longer", strings.Repeat(string(good), 99), 0o600), seal.ErrRootLength},
-		"other version":   {write("v2", strings.Replace(string(good), " v1 ", " v2 ", 1), 0o600), seal.ErrRootFormat},
+		"other version":   {write("v3", strings.Replace(string(good), " v2 ", " v3 ", 1), 0o600), seal.ErrRootFormat},
 		"other file":      {write("pem", "-----BEGIN PRIVATE KEY-----\n", 0o600), seal.ErrRootFormat},
 		"key edited":      {write("key", header+"\n"+edit(key, 5), 0o600), seal.ErrRootChecksum},
 		"id edited":       {write("id", edit(header, 20)+"\n"+key, 0o600), seal.ErrRootChecksum},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 )
 
@@ -14,58 +15,9 @@ import (
 //
 // Only what was destroyed before a rotation began is dead in old copies once it
 // is finished. After a destruction, finish the rotation that may be under way
-// and rotate again.
-
-// RotateRoot re-wraps what a retired root wrapped under the current one. When it
-// returns nil and no process wraps under the retired root any more, that root
-// can be destroyed, and every older copy of the rows is dead. Before it runs, all
-// processes must have the new root, as their own or in [Options.Retired].
-func (k *Keyring) RotateRoot(ctx context.Context) error {
-	if err := k.rewrapRoot(ctx, namesKey, purposeNames, ""); err != nil {
-		return err
-	}
-	for row, err := range k.rows.List(ctx, "k1") {
-		if err != nil {
-			return fmt.Errorf("list tenant keys: %w", err)
-		}
-		tenant := strings.TrimPrefix(row.Key, tenantRowKey(""))
-		if err := k.rewrapRoot(ctx, row.Key, purposeTenant, tenant); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (k *Keyring) rewrapRoot(ctx context.Context, key, purpose, tenant string) error {
-	for {
-		row, err := k.rows.Get(ctx, key)
-		if errors.Is(err, ErrNoRow) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read key to rotate: %w", err)
-		}
-		id, _, err := splitRoot(row.Value)
-		if err != nil {
-			return err
-		}
-		if id == k.root.ID() {
-			return nil
-		}
-		plain, err := k.unwrapRoot(ctx, row.Value, purpose, tenant)
-		if err != nil {
-			return err
-		}
-		row.Value, err = k.wrapRoot(ctx, plain, purpose, tenant)
-		clear(plain)
-		if err != nil {
-			return err
-		}
-		if _, err := k.rows.Put(ctx, row); !errors.Is(err, ErrRowConflict) {
-			return wrapError("write rotated key", err)
-		}
-	}
-}
+// and rotate again. The files of the store themselves are such a copy: until the
+// end of a rotation they can have rows as they were before it, even of what was
+// destroyed meanwhile, because children are re-wrapped by [Rows.Replace].
 
 // RotateTenant gives a tenant a fresh K1 and re-wraps its K2s and subject ids
 // under it. It can be repeated, and resumes what was interrupted. No token and
@@ -140,7 +92,8 @@ type link struct {
 	key   string
 	level Level
 	read  func(Row) (chainKey, error)
-	write func(chainKey) ([]byte, error)
+	// write puts the chain into the row, which has been read.
+	write func(Row, chainKey) error
 }
 
 func (k *Keyring) tenantLink(ctx context.Context, tenant string) link {
@@ -148,7 +101,14 @@ func (k *Keyring) tenantLink(ctx context.Context, tenant string) link {
 		key:   tenantRowKey(tenant),
 		level: LevelTenant,
 		read:  func(row Row) (chainKey, error) { return k.unwrapTenant(ctx, tenant, row) },
-		write: func(chain chainKey) ([]byte, error) { return k.wrapTenant(ctx, tenant, chain) },
+		write: func(row Row, chain chainKey) (err error) {
+			k.wrapping.RLock()
+			defer k.wrapping.RUnlock()
+			if row.Value, err = k.wrapTenant(ctx, tenant, chain); err != nil {
+				return err
+			}
+			return k.put(ctx, row)
+		},
 	}
 }
 
@@ -164,15 +124,25 @@ func (k *Keyring) subjectLink(ctx context.Context, scope Scope) link {
 			defer k1.wipe()
 			return k.unwrapSubject(scope, k1, row.Value)
 		},
-		write: func(chain chainKey) ([]byte, error) {
+		write: func(row Row, chain chainKey) error {
 			k1, err := k.freshTenantKey(ctx, scope.Tenant)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			defer k1.wipe()
-			return k.wrapSubject(scope, k1, chain)
+			if row.Value, err = k.wrapSubject(scope, k1, chain); err != nil {
+				return err
+			}
+			return k.put(ctx, row)
 		},
 	}
+}
+
+// put overwrites the row of a key under rotation, physically: it had the key that
+// the rotation ends, or will end.
+func (k *Keyring) put(ctx context.Context, row Row) error {
+	_, err := k.rows.Put(ctx, row)
+	return wrapError("write rotated key", err)
 }
 
 func (k *Keyring) readLink(ctx context.Context, l link) (Row, chainKey, error) {
@@ -199,16 +169,12 @@ func (k *Keyring) begin(ctx context.Context, l link) (chainKey, error) {
 			return chainKey{}, err
 		}
 		chain.previous, chain.current = chain.current, fresh
-		if row.Value, err = l.write(chain); err != nil {
-			return chainKey{}, err
-		}
-		_, err = k.rows.Put(ctx, row)
-		if err == nil {
+		if err = l.write(row, chain); err == nil {
 			return chain, nil
 		}
 		chain.wipe()
 		if !errors.Is(err, ErrRowConflict) {
-			return chainKey{}, fmt.Errorf("write rotated key: %w", err)
+			return chainKey{}, err
 		}
 	}
 }
@@ -226,20 +192,17 @@ func (k *Keyring) finish(ctx context.Context, l link, rewrap func(chainKey) erro
 	if err := rewrap(chain); err != nil {
 		return err
 	}
-	if row.Value, err = l.write(chainKey{seed: chain.seed, lineage: chain.lineage, current: chain.current}); err != nil {
-		return err
-	}
-	_, err = k.rows.Put(ctx, row)
+	err = l.write(row, chainKey{seed: chain.seed, lineage: chain.lineage, current: chain.current})
 	if errors.Is(err, ErrRowConflict) {
 		return ErrRotated
 	}
-	return wrapError("write rotated key", err)
+	return err
 }
 
 // rewrapTenant re-wraps the children of a K1.
 func (k *Keyring) rewrapTenant(ctx context.Context, tenant string, chain chainKey) error {
 	p := newParent(chain, k.rand)
-	err := k.rewrap(ctx, "k2."+tenant, func(row Row) (Row, bool, error) {
+	err := k.rewrap(ctx, k.rows.List(ctx, "k2."+tenant), func(row Row) (Row, bool, error) {
 		scope, err := splitSubjectKey(row.Key)
 		if err != nil {
 			return Row{}, false, err
@@ -250,7 +213,7 @@ func (k *Keyring) rewrapTenant(ctx context.Context, tenant string, chain chainKe
 		return err
 	}
 	prefix := "sid." + tenant
-	return k.rewrap(ctx, prefix, func(row Row) (Row, bool, error) {
+	return k.rewrap(ctx, k.rows.List(ctx, prefix), func(row Row) (Row, bool, error) {
 		return p.renew(row, 0, nameAAD(tenant, row.Key[len(prefix)+1:]))
 	})
 }
@@ -265,7 +228,7 @@ func (k *Keyring) rewrapSubject(ctx context.Context, tenant, sid string, chains 
 		return nil
 	}
 	prefix := "k3." + tenant
-	return k.rewrap(ctx, prefix, func(row Row) (Row, bool, error) {
+	return k.rewrap(ctx, k.rows.List(ctx, prefix), func(row Row) (Row, bool, error) {
 		scope, wrapped, err := splitRecordRow(tenant, row.Value)
 		if err != nil {
 			return Row{}, false, err
@@ -303,11 +266,11 @@ func (p *parent) renew(row Row, header int, aad []byte) (Row, bool, error) {
 	return row, err == nil, err
 }
 
-// rewrap writes what renew makes of the rows under a prefix. The former values
+// rewrap writes what renew makes of rows. The former values
 // are not erased: they die with the key that they are wrapped under.
-func (k *Keyring) rewrap(ctx context.Context, prefix string, renew renewal) error {
+func (k *Keyring) rewrap(ctx context.Context, rows iter.Seq2[Row, error], renew renewal) error {
 	batch := make([]Row, 0, MaxCreate)
-	for row, err := range k.rows.List(ctx, prefix) {
+	for row, err := range rows {
 		if err != nil {
 			return fmt.Errorf("list keys to re-wrap: %w", err)
 		}

@@ -174,17 +174,31 @@ func TestRotateSubject(t *testing.T) {
 	}
 }
 
-// failPut fails the k-th write and those after it.
-type failPut struct {
+// failWrite fails the k-th write and those after it.
+type failWrite struct {
 	seal.Rows
 	left atomic.Int64
 }
 
-func (f *failPut) Put(ctx context.Context, row seal.Row) (uint64, error) {
+func (f *failWrite) Put(ctx context.Context, row seal.Row) (uint64, error) {
 	if f.left.Add(-1) < 0 {
 		return 0, errBroken
 	}
 	return f.Rows.Put(ctx, row)
+}
+
+// Replace writes one row after another, so that it fails between them too: less
+// than a store promises.
+func (f *failWrite) Replace(ctx context.Context, rows ...seal.Row) error {
+	for _, row := range rows {
+		if f.left.Add(-1) < 0 {
+			return errBroken
+		}
+		if err := f.Rows.Replace(ctx, row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TestRotationIsInterrupted stops at every write, and takes it up again.
@@ -197,7 +211,7 @@ func TestRotationIsInterrupted(t *testing.T) {
 		for i, class := range []string{"preferences", "health"} {
 			items = append(items, put(t, w.ring, w.tenant.Scope(w.sid, class), fmt.Sprintf("r%d", i), "text"))
 		}
-		rows := &failPut{Rows: w.rows}
+		rows := &failWrite{Rows: w.rows}
 		rows.left.Store(k)
 		rotate := func(ring *seal.Keyring) error {
 			for _, step := range []func() error{

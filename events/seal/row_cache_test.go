@@ -307,3 +307,43 @@ func TestBarsEnd(t *testing.T) {
 		t.Errorf("%d and %d reads after the bar, want some and none", first, second)
 	}
 }
+
+// TestCachedRowsOutliveNoRotation keeps rows and keys from before a rotation in two
+// processes, one of which rotates: what was re-wrapped opens in both, from the
+// first reading on, and is kept as it is now.
+func TestCachedRowsOutliveNoRotation(t *testing.T) {
+	t.Parallel()
+	c := newCounted(t, seal.Options{})
+	items := make([]seal.Item, 5)
+	for i := range items {
+		items[i] = put(t, c.ring, c.scope, fmt.Sprintf("r%d", i), "text")
+		wantOpen(t, c.near, items[i], "text")
+	}
+	token := c.scope.Tenant
+	for range 3 {
+		for _, step := range []func() error{
+			func() error { return c.ring.RotateSubject(t.Context(), token, c.sid) },
+			func() error { return c.ring.FinishSubject(t.Context(), token, c.sid) },
+			func() error { return c.ring.RotateTenant(t.Context(), token) },
+			func() error { return c.ring.FinishTenant(t.Context(), token) },
+			func() error { return c.ring.RotateRoot(t.Context()) },
+			func() error { return c.ring.FinishRoot(t.Context()) },
+		} {
+			if err := step(); err != nil {
+				t.Fatal(err)
+			}
+			for _, it := range items {
+				wantOpen(t, c.ring, it, "text")
+				wantOpen(t, c.near, it, "text")
+			}
+			if n := c.count(func() {
+				for _, it := range items {
+					wantOpen(t, c.near, it, "text")
+				}
+			}); n != 0 {
+				t.Fatalf("%d reads for what has been read after the rotation, want 0", n)
+			}
+		}
+		c.clock.pass(seal.DefaultCacheTTL)
+	}
+}

@@ -12,7 +12,8 @@ const maxRootID = 255
 //
 //	format, length of root id, root id, wrapped bytes
 
-// wrapRoot wraps under the current root.
+// wrapRoot wraps under the current root. The caller holds [Keyring.wrapping], for
+// reading at least, until the row is written.
 func (k *Keyring) wrapRoot(ctx context.Context, plaintext []byte, purpose, tenant string) ([]byte, error) {
 	id := k.root.ID()
 	wrapped, err := k.root.Wrap(ctx, plaintext, appendAAD(nil, purpose, tenant, id))
@@ -25,13 +26,21 @@ func (k *Keyring) wrapRoot(ctx context.Context, plaintext []byte, purpose, tenan
 	return append(value, wrapped...), nil
 }
 
-// unwrapRoot unwraps under whichever root wrapped.
+// unwrapRoot unwraps under whichever root wrapped. The caller does not hold
+// [Keyring.wrapping].
 func (k *Keyring) unwrapRoot(ctx context.Context, value []byte, purpose, tenant string) ([]byte, error) {
+	k.wrapping.RLock()
+	defer k.wrapping.RUnlock()
+	return k.unwrapHeld(ctx, value, purpose, tenant)
+}
+
+// unwrapHeld is unwrapRoot of who holds [Keyring.wrapping].
+func (k *Keyring) unwrapHeld(ctx context.Context, value []byte, purpose, tenant string) ([]byte, error) {
 	id, wrapped, err := splitRoot(value)
 	if err != nil {
 		return nil, err
 	}
-	root, ok := k.roots[id]
+	root, ok := k.rootOf(id)
 	if !ok {
 		return nil, ErrOtherRoot
 	}
@@ -40,6 +49,18 @@ func (k *Keyring) unwrapRoot(ctx context.Context, value []byte, purpose, tenant 
 		return nil, fmt.Errorf("unwrap under root: %w", err)
 	}
 	return plaintext, nil
+}
+
+// rootOf finds the root that has the key of an id.
+func (k *Keyring) rootOf(id string) (Root, bool) {
+	if id == k.root.ID() {
+		return k.root, true
+	}
+	if former := k.RootEpochs().Former; former != nil && former.ID == id {
+		return k.root, true
+	}
+	root, ok := k.retired[id]
+	return root, ok
 }
 
 func splitRoot(value []byte) (id string, wrapped []byte, err error) {
