@@ -192,6 +192,15 @@ func (g *Gateway) abandon(ctx context.Context, works ...*work) error {
 	if err := g.keys.DestroyRecord(ctx, tenant, ids...); err != nil {
 		return fmt.Errorf("abandon record: %w", err)
 	}
+	s, err := events.ReadSubject(ctx, g.log, tenant, sid)
+	if err != nil {
+		return fmt.Errorf("abandon subject: %w", err)
+	}
+	if len(s.Holds) > 0 {
+		// What is forgotten and held is kept, its name too: until that is over
+		// nothing can be written of it.
+		return events.ErrForgotten
+	}
 	if err := g.keys.DestroySubject(ctx, tenant, sid); err != nil {
 		return fmt.Errorf("abandon subject: %w", err)
 	}

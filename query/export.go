@@ -122,6 +122,8 @@ type export struct {
 	tenant *seal.Tenant
 	token  string
 	sid    string
+	// class is that of the subject's own first event.
+	class  string
 	now    time.Time
 	asOf   *time.Time
 	header ExportHeader
@@ -262,6 +264,9 @@ func (e *export) subject(ctx context.Context) error {
 func (e *export) subjectEvent(ctx context.Context, r *events.Recorded, ev events.Event) error {
 	at := events.At(r.RecordedAt)
 	switch ev := ev.(type) {
+	case events.SubjectRegistered:
+		e.class = ev.Class
+		return nil
 	case events.SubjectForgotten:
 		return events.ErrForgotten
 	case events.SubjectHeld:

@@ -134,10 +134,11 @@ func stretches(valid []events.Interval) []Stretch {
 	return out
 }
 
-// consent fills in what was sealed of a consent, if it can be opened.
+// consent fills in what was sealed of a consent, if it can be opened. It is under
+// the key of the subject's own first event.
 func (e *export) consent(ctx context.Context, line ExportConsent, granted events.ConsentGranted) ExportConsent {
 	plain, err := e.s.keys.Open(ctx,
-		seal.Scope{Tenant: e.token, Subject: e.sid, Class: granted.Category},
+		seal.Scope{Tenant: e.token, Subject: e.sid, Class: e.class},
 		seal.Label{Aggregate: string(events.KindSubject), Record: e.sid, EventType: events.TypeConsentGranted},
 		granted.Content)
 	if err != nil {

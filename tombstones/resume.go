@@ -42,6 +42,11 @@ func (e *Eraser) resume(ctx context.Context, m events.Message, seen func(k erasu
 			g.Subject, g.Erasure = g.Aggregate, ev.Erasure
 			s = e.resumed(j, g)
 			s.gone.subjects[g.Aggregate], s.subject = true, g.Aggregate
+		case events.ConsentWithdrawn:
+			if err := e.resumeWithdrawal(ctx, j, r.Aggregate.ID, ev, r.Position); err != nil {
+				return err
+			}
+			continue
 		default:
 			continue
 		}

@@ -126,6 +126,7 @@ func (e *Eraser) readOn(ctx context.Context, p *pass) error {
 	}
 	wanted := map[string]bool{
 		events.TypeEpisodeForgotten: true, events.TypeFactForgotten: true, events.TypeSubjectForgotten: true,
+		events.TypeConsentWithdrawn: true,
 	}
 	for m, err := range e.log.Follow(ctx, p.after) {
 		if err != nil {

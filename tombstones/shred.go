@@ -65,6 +65,16 @@ func (s *saga) destroy(ctx context.Context, ids []string, held bool) error {
 // free are the records that no hold keeps, and whether there are others. A held
 // subject that goes as a whole keeps everything.
 func (s *saga) free(ctx context.Context) (ids []string, held bool, err error) {
+	if s.subject != "" {
+		// The views may not have a hold yet that the log has.
+		state, err := events.ReadSubject(ctx, s.log, s.job.token, s.subject)
+		if err != nil {
+			return nil, false, fmt.Errorf("look for holds: %w", err)
+		}
+		if len(state.Holds) > 0 {
+			return nil, true, nil
+		}
+	}
 	err = s.snapshot(ctx, func(snap Snapshot) error {
 		if s.subject != "" && snap.Held(s.job.token, s.subject) {
 			held = true

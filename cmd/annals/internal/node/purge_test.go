@@ -38,14 +38,14 @@ func (f *fixture) reaches(token, id string, level events.Level) tombstones.Statu
 	defer tick.Stop()
 	limit := time.After(time.Minute)
 	for {
-		s := f.erasure(token, id)
-		if s.Level.AtLeast(level) {
-			return s
+		a := f.call(token, http.MethodGet, "/v1/erasures/"+id, nil)
+		if a.status == http.StatusOK && as[tombstones.Status](a).Level.AtLeast(level) {
+			return as[tombstones.Status](a)
 		}
 		select {
 		case <-tick.C:
 		case <-limit:
-			f.t.Fatalf("it stays %+v", s)
+			f.t.Fatalf("it stays %s", a.body)
 		}
 	}
 }

@@ -126,20 +126,23 @@ func silent(p planted) map[string]ask {
 		"GET /v1/ledger/checkpoint":          {path: "/v1/ledger/checkpoint"},
 		"GET /v1/ledger/proof/{position}":    {path: "/v1/ledger/proof/1"},
 		// Sealed, and the operator's alone.
-		"GET /v1/backups/{kind}":             {path: "/v1/backups/data"},
-		"GET /v1/retention/preview":          {path: "/v1/retention/preview"},
-		"GET /v1/erasures/{id}":              {path: "/v1/erasures/" + p.episode},
-		"GET /v1/erasures/{id}/receipt":      {path: "/v1/erasures/" + p.episode + "/receipt"},
-		"POST /v1/episodes":                  {body: episode, path: "/v1/episodes"},
-		"POST /v1/episodes/batch":            {body: obj{"items": []obj{episode}}, path: "/v1/episodes/batch"},
-		"POST /v1/facts":                     {body: fact, path: "/v1/facts"},
-		"POST /v1/facts/{id}/retract":        {body: obj{"reason": "because of " + p.word}, path: "/v1/facts/" + p.fact + "/retract"},
-		"POST /v1/traces/{id}/use":           {body: obj{"memory_ids": []string{p.episode}, "answer_ref": p.word}, path: "/v1/traces/" + p.trace + "/use"},
-		"POST /v1/traces/{id}/feedback":      {body: obj{"memory_id": p.episode, "judgement": "useful"}, path: "/v1/traces/" + p.trace + "/feedback"},
-		"POST /v1/forget":                    {body: obj{"filter": obj{"subject": p.subject}, "dry_run": true, "reason": p.word}, path: "/v1/forget"},
-		"DELETE /v1/facts/{id}":              {method: http.MethodDelete, path: "/v1/facts/" + p.fact},
-		"DELETE /v1/episodes/{id}":           {method: http.MethodDelete, path: "/v1/episodes/" + p.episode},
-		"POST /v1/subjects/{subject}/forget": {body: obj{"reason": p.word}, path: "/v1/subjects/" + p.subject + "/forget"},
+		"GET /v1/backups/{kind}":                         {path: "/v1/backups/data"},
+		"GET /v1/retention/preview":                      {path: "/v1/retention/preview"},
+		"GET /v1/erasures/{id}":                          {path: "/v1/erasures/" + p.episode},
+		"GET /v1/erasures/{id}/receipt":                  {path: "/v1/erasures/" + p.episode + "/receipt"},
+		"PUT /v1/subjects/{subject}/holds/{hold}":        {body: none, path: "/v1/subjects/" + p.subject + "/holds/" + p.word},
+		"DELETE /v1/subjects/{subject}/holds/{hold}":     {body: none, path: "/v1/subjects/" + p.subject + "/holds/" + p.word},
+		"PUT /v1/subjects/{subject}/consents/{category}": {body: obj{"granted": true, "basis": p.word}, path: "/v1/subjects/" + p.subject + "/consents/" + p.word},
+		"POST /v1/episodes":                              {body: episode, path: "/v1/episodes"},
+		"POST /v1/episodes/batch":                        {body: obj{"items": []obj{episode}}, path: "/v1/episodes/batch"},
+		"POST /v1/facts":                                 {body: fact, path: "/v1/facts"},
+		"POST /v1/facts/{id}/retract":                    {body: obj{"reason": "because of " + p.word}, path: "/v1/facts/" + p.fact + "/retract"},
+		"POST /v1/traces/{id}/use":                       {body: obj{"memory_ids": []string{p.episode}, "answer_ref": p.word}, path: "/v1/traces/" + p.trace + "/use"},
+		"POST /v1/traces/{id}/feedback":                  {body: obj{"memory_id": p.episode, "judgement": "useful"}, path: "/v1/traces/" + p.trace + "/feedback"},
+		"POST /v1/forget":                                {body: obj{"filter": obj{"subject": p.subject}, "dry_run": true, "reason": p.word}, path: "/v1/forget"},
+		"DELETE /v1/facts/{id}":                          {method: http.MethodDelete, path: "/v1/facts/" + p.fact},
+		"DELETE /v1/episodes/{id}":                       {method: http.MethodDelete, path: "/v1/episodes/" + p.episode},
+		"POST /v1/subjects/{subject}/forget":             {body: obj{"reason": p.word}, path: "/v1/subjects/" + p.subject + "/forget"},
 	}
 }
 
@@ -164,7 +167,7 @@ func TestEveryRouteReadsOrIsSilent(t *testing.T) {
 		}
 	}
 	// What ends things comes last, the fact before what it came from.
-	ending := []string{"DELETE /v1/facts/{id}", "DELETE /v1/episodes/{id}", "POST /v1/subjects/{subject}/forget"}
+	ending := []string{"DELETE /v1/subjects/{subject}/holds/{hold}", "DELETE /v1/facts/{id}", "DELETE /v1/episodes/{id}", "POST /v1/subjects/{subject}/forget"}
 	slices.SortStableFunc(names, func(a, b string) int {
 		return cmp.Compare(slices.Index(ending, a), slices.Index(ending, b))
 	})
