@@ -77,12 +77,8 @@ type again struct {
 	all  []*episode // that it writes
 }
 
-func (p *episode) dead(h *history, at int64) bool { return p.deadSince(h, 0, at) }
-
-// deadSince says whether an erasure that was acknowledged between the two times
-// ended it.
-func (p *episode) deadSince(h *history, from, at int64) bool {
-	return slices.ContainsFunc(h.ends, func(e *ending) bool { return e.over(at) && e.ended > from && e.coversEpisode(p) })
+func (p *episode) dead(h *history, at int64) bool {
+	return slices.ContainsFunc(h.ends, func(e *ending) bool { return e.over(at) && e.coversEpisode(p) })
 }
 
 // claim is one proposal. Several that say the same share a canary.
@@ -97,12 +93,13 @@ type claim struct {
 
 // dead says that the fact was forgotten, or its subject, or all that it came
 // from, however late the proposal was answered. What was proposed only when its
-// source was gone is what somebody says anew.
+// sources were gone is what somebody says anew.
 func (c *claim) dead(h *history, at int64) bool {
 	if slices.ContainsFunc(h.ends, func(e *ending) bool { return e.over(at) && e.coversClaim(c) }) {
 		return true
 	}
-	return !slices.ContainsFunc(c.sources, func(p *episode) bool { return !p.deadSince(h, c.begun, at) })
+	had := slices.DeleteFunc(slices.Clone(c.sources), func(p *episode) bool { return p.dead(h, c.begun) })
+	return len(had) > 0 && !slices.ContainsFunc(had, func(p *episode) bool { return !p.dead(h, at) })
 }
 
 // remark is what else is kept: the question of a recall, the reason of a retraction.
