@@ -173,7 +173,7 @@ func parseKeep(s string) (time.Duration, bool) {
 		return 0, false
 	}
 	const longest = 200
-	if d := time.Duration(n) * unit; d/unit == time.Duration(n) && d > 0 && d <= longest*366*day { //nolint:gosec // 16 bits
+	if d := time.Duration(n) * unit; d/unit == time.Duration(n) && d > 0 && d <= longest*366*day {
 		return d, true
 	}
 	return 0, false

@@ -48,18 +48,18 @@ func fillWith(ctx context.Context, l *natslog.Log, prefix string, n int) error {
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	from := fresh(t, natslog.DurabilityProcess)
-	snapshots(t, from, natslog.Config{})
+	snapshots(t, from)
 }
 
 func TestSnapshotReplicated(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, natslog.DurabilityProcess)
-	snapshots(t, c.open(t, 1), natslog.Config{Replicas: replicas})
+	snapshots(t, c.open(t, 1))
 }
 
 // snapshots takes snapshots of all parts while the log is written, with holes in
 // the middle and at the end, and puts them back on another server.
-func snapshots(t *testing.T, from *natslog.Streams, c natslog.Config) {
+func snapshots(t *testing.T, from *natslog.Streams) {
 	t.Helper()
 	ctx := t.Context()
 	const first = 60

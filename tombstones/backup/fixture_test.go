@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/natslog"
 	"github.com/annals-memory/annals/events/seal"
@@ -28,10 +26,12 @@ type memory struct {
 	t       *testing.T
 	dir     string
 	root    string
-	conn    *nats.Conn
 	streams *natslog.Streams
-	keys    *seal.Keyring
-	ledger  *ledger.Ledger
+	// connect opens the streams of the server, restorePart puts one back.
+	connect     func(context.Context) (*natslog.Streams, error)
+	restorePart target
+	keys        *seal.Keyring
+	ledger      *ledger.Ledger
 }
 
 // must is a short name of what nearly every line says.
@@ -48,9 +48,15 @@ func server(t *testing.T) *memory {
 			t.Error(err)
 		}
 	})
-	m.conn, err = srv.Connect(t.Context())
+	conn, err := srv.Connect(t.Context())
 	must(t, err)
-	t.Cleanup(m.conn.Close)
+	t.Cleanup(conn.Close)
+	m.connect = func(ctx context.Context) (*natslog.Streams, error) {
+		return natslog.Open(ctx, conn, natslog.Config{CreateStreams: true})
+	}
+	m.restorePart = func(ctx context.Context, part string, r io.Reader) error {
+		return natslog.Restore(ctx, conn, natslog.Config{}, part, r)
+	}
 	return m
 }
 
@@ -66,7 +72,7 @@ func fresh(t *testing.T) *memory {
 func (m *memory) open(newRoot bool) {
 	m.t.Helper()
 	var err error
-	m.streams, err = natslog.Open(m.t.Context(), m.conn, natslog.Config{CreateStreams: true})
+	m.streams, err = m.connect(m.t.Context())
 	must(m.t, err)
 	root, err := seal.OpenFileRoot(m.root, seal.FileRootOptions{Create: newRoot})
 	must(m.t, err)
@@ -105,10 +111,10 @@ func (m *memory) take(kind backup.Kind) string {
 }
 
 // target is an empty server to put parts back on.
-type target struct{ conn *nats.Conn }
+type target func(ctx context.Context, part string, r io.Reader) error
 
-func (t target) Restore(ctx context.Context, part string, r io.Reader) error {
-	return natslog.Restore(ctx, t.conn, natslog.Config{}, part, r) //nolint:wrapcheck // a test's
+func (put target) Restore(ctx context.Context, part string, r io.Reader) error {
+	return put(ctx, part, r)
 }
 
 // restore puts artefacts back on a server of its own.
@@ -124,7 +130,7 @@ func (m *memory) restore(data, keys, records string) (*memory, backup.Report) {
 		must(m.t, err)
 		must(m.t, os.WriteFile(filepath.Join(to.dir, name), b, 0o600))
 	}
-	must(m.t, plan.PutBack(ctx, target{to.conn}))
+	must(m.t, plan.PutBack(ctx, to.restorePart))
 	to.open(false)
 	r, err := plan.Apply(ctx, backup.Restored{
 		Log: to.streams.Log(), Keys: to.keys, Eraser: to.streams.Eraser(), Ledger: to.config(), Now: time.Now, NewID: nodetest.NewID,

@@ -72,7 +72,7 @@ func (f *fixture) restored(o node.RestoreOptions) (*fixture, backup.Report) {
 	return g, r
 }
 
-// statuses and bodies of everything that can be read of what was planted.
+// elsewhere is what was planted, on another node.
 func (p planted) elsewhere(f *fixture) planted {
 	p.f = f
 	return p
@@ -114,7 +114,7 @@ func TestRestoreOfAnOldBackup(t *testing.T) {
 	known := f.head()
 	anchor := filepath.Join(f.dir, "anchor")
 
-	t.Run("refused", func(t *testing.T) { f.refusals(t, data, keys, records, stale, anchor) })
+	f.refusals(data, keys, records, stale, anchor)
 
 	g, r := f.restored(f.restoring(data, keys, records))
 	if r.Restored != restoredTo || r.Known < known || r.LostFrom != restoredTo+1 || r.LostTo != r.Known || r.Lost != r.Known-restoredTo ||
@@ -193,7 +193,8 @@ func (f *fixture) replayAll() {
 }
 
 // refusals are the restores that must not begin. Nothing of them is left.
-func (f *fixture) refusals(t *testing.T, data, keys, records, stale, anchor string) {
+func (f *fixture) refusals(data, keys, records, stale, anchor string) {
+	t := f.t
 	t.Helper()
 	signed, err := os.ReadFile(anchor)
 	if err != nil {
@@ -246,17 +247,15 @@ func (f *fixture) refusals(t *testing.T, data, keys, records, stale, anchor stri
 		"no root key":                   {func(o *node.RestoreOptions) { o.Root += ".gone" }, fs.ErrNotExist},
 		"a directory that is not empty": {func(o *node.RestoreOptions) { o.Data = f.dir }, node.ErrNotEmpty},
 	} {
-		t.Run(name, func(t *testing.T) {
-			o := f.restoring(data, keys, records)
-			was := o.Data
-			c.change(&o)
-			if _, err := node.Restore(t.Context(), o); !errors.Is(err, c.want) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
-			if _, err := os.Stat(was); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("it left something: %v", err)
-			}
-		})
+		o := f.restoring(data, keys, records)
+		was := o.Data
+		c.change(&o)
+		if _, err := node.Restore(t.Context(), o); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+		if _, err := os.Stat(was); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: it left something: %v", name, err)
+		}
 	}
 }
 
@@ -285,7 +284,7 @@ func TestRestoreWhileItRuns(t *testing.T) {
 		n := 0
 		for ; ctx.Err() == nil; n++ {
 			body := []byte(`{"subject":"jonas","text":"It goes on and on.","source":{"kind":"chat","ref":"r"}}`)
-			if a := f.call(token, http.MethodPost, "/v1/episodes", body); a.status != http.StatusCreated {
+			if a := f.call(token, http.MethodPost, "/v1/episodes", body); a.status != http.StatusCreated { //nolint:contextcheck // It has the test's.
 				t.Errorf("capture: %d %s", a.status, a.body)
 				break
 			}
