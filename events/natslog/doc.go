@@ -15,6 +15,9 @@
 // A stream that exists with other settings is an error that names the setting;
 // it is never changed.
 //
+// [Streams.Snapshot] copies one of EVENTS, KEYS and LEDGER while it is written, and
+// [Restore] puts the copy back on a server that does not have it.
+//
 // # Guarantees
 //
 //  1. An acknowledged append is in the log: after a crash of the process with
