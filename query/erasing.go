@@ -150,7 +150,7 @@ func (s *erasingSnapshot) TombstonesOf(tenant, erasure, after string, limit int)
 
 // Match asks the search index for what it can filter by and looks at the rows
 // for the rest: times, which mean different things for episodes and facts, and
-// sources, which the index does not have.
+// principals and sources, which the index does not have.
 func (s *erasingSnapshot) Match(ctx context.Context, tenant string, m tombstones.Match) ([]tombstones.Record, error) {
 	if m.Source != "" {
 		return s.bySource(ctx, tenant, m.Source)
@@ -194,7 +194,7 @@ func indexKind(k events.Kind) index.Kind {
 	return index.Episode
 }
 
-// within reads a row and checks its time.
+// within reads a row and checks its time and its author.
 func (s *erasingSnapshot) within(tenant string, id projectors.MemoryID, m *tombstones.Match) (tombstones.Record, bool, error) {
 	period := &Period{}
 	if m.From != nil {
@@ -211,7 +211,8 @@ func (s *erasingSnapshot) within(tenant string, id projectors.MemoryID, m *tombs
 		if err != nil {
 			return tombstones.Record{}, false, fmt.Errorf("read fact: %w", err)
 		}
-		return recordOfFact(&row), row.Status != events.StatusDeleted && period.contains(row.ObservedAt), nil
+		ok := row.Status != events.StatusDeleted && period.contains(row.ObservedAt) && by(m, row.Principal)
+		return recordOfFact(&row), ok, nil
 	}
 	row, err := s.snap.Episode(tenant, id.ID)
 	if errors.Is(err, events.ErrNotFound) {
@@ -220,8 +221,11 @@ func (s *erasingSnapshot) within(tenant string, id projectors.MemoryID, m *tombs
 	if err != nil {
 		return tombstones.Record{}, false, fmt.Errorf("read episode: %w", err)
 	}
-	return recordOfEpisode(&row), !row.Forgotten && period.contains(row.OccurredAt), nil
+	return recordOfEpisode(&row), !row.Forgotten && period.contains(row.OccurredAt) && by(m, row.Principal), nil
 }
+
+// by says whether the principal is the one that is asked for, if one is.
+func by(m *tombstones.Match, principal string) bool { return m.Principal == "" || m.Principal == principal }
 
 func recordOfEpisode(row *projectors.EpisodeRow) tombstones.Record {
 	return tombstones.Record{

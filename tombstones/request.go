@@ -47,8 +47,10 @@ type ForgetRequest struct {
 // Sessions, entities and metadata belong to episodes: with one of them no fact
 // matches.
 type Filter struct {
-	Subject    string   `json:"subject,omitempty"`
-	Session    string   `json:"session,omitempty"`
+	Subject string `json:"subject,omitempty"`
+	Session string `json:"session,omitempty"`
+	// Principal is who captured the episode or proposed the fact.
+	Principal  string   `json:"principal,omitempty"`
 	Categories []string `json:"categories,omitempty"`
 	Entities   []string `json:"entities,omitempty"`
 	// Occurred bounds when an episode happened and when a fact was observed.
@@ -79,9 +81,9 @@ func (r *ForgetRequest) scope() string {
 		return scopeSource
 	case f == nil:
 		return scopeRecord
-	case f.Session != "" && len(f.Categories) == 0:
+	case f.Session != "" && len(f.Categories) == 0 && f.Principal == "":
 		return scopeSession
-	case len(f.Categories) > 0 && f.Session == "":
+	case len(f.Categories) > 0 && f.Session == "" && f.Principal == "":
 		return scopeCategory
 	}
 	return scopeFilter
@@ -123,11 +125,13 @@ func (r *ForgetRequest) validate() error {
 }
 
 func (f *Filter) validate() error {
-	if f.Subject == "" && f.Session == "" && len(f.Categories) == 0 && len(f.Entities) == 0 && f.Occurred == nil &&
+	if f.Subject == "" && f.Session == "" && f.Principal == "" && len(f.Categories) == 0 && len(f.Entities) == 0 && f.Occurred == nil &&
 		len(f.Metadata) == 0 {
 		return malformed("filter", "empty_filter", "must have a condition beside kinds")
 	}
-	for _, n := range []struct{ field, value string }{{"filter.subject", f.Subject}, {"filter.session", f.Session}} {
+	for _, n := range []struct{ field, value string }{
+		{"filter.subject", f.Subject}, {"filter.session", f.Session}, {"filter.principal", f.Principal},
+	} {
 		if n.value == "" {
 			continue
 		}

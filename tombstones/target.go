@@ -193,6 +193,9 @@ func (e *Eraser) match(ctx context.Context, j *job, req *ForgetRequest) (Match, 
 		Categories: token.Each(j.tenant, token.Category, f.Categories...),
 		Entities:   token.Each(j.tenant, token.Entity, f.Entities...),
 	}
+	if f.Principal != "" {
+		m.Principal = token.Principal(j.tenant, f.Principal)
+	}
 	if f.Occurred != nil && f.Occurred.From != nil {
 		m.From = &f.Occurred.From.Time
 	}

@@ -74,6 +74,8 @@ type Tombstone struct {
 type Match struct {
 	Subject, Session             string
 	Categories, Entities, Labels []string
+	// Principal is who captured an episode or proposed a fact.
+	Principal string
 	// Source is that of episodes; facts have none and do not match.
 	Source string
 	// From (included) and To (excluded) bound when an episode happened and when
