@@ -48,6 +48,7 @@ type cli struct {
 	Export  exportCmd  `cmd:"" help:"Hand out all that is kept of a subject, or verify such a file."`
 	Backup  backupCmd  `cmd:"" help:"Copy the memory into artefacts, while it runs or not."`
 	Restore restoreCmd `cmd:"" help:"Put a memory back from artefacts; nothing that was forgotten comes back."`
+	Rotate  rotateCmd  `cmd:"" name:"rotate-root" help:"Give the root a fresh key; older copies of the keys are dead then."`
 	Retain  retainCmd  `cmd:"" name:"retention" help:"Show what the retention schedule ends."`
 	Replay  replayCmd  `cmd:"" help:"Rebuild a view from the log and compare digests."`
 	Verify  verifyCmd  `cmd:"" help:"Compare the log with its ledger, and every view with a fresh fold of the log."`

@@ -11,15 +11,16 @@ import (
 )
 
 type serveCmd struct {
-	Durability string `help:"power: sync every write. process: survives kill -9, not a power cut." enum:"power,process" default:"power"`
-	NATS       string `help:"External NATS server; without it one runs inside." name:"nats" placeholder:"URL"`
-	NATSListen string `help:"Let the NATS server inside listen here; by default it listens nowhere." name:"nats-listen" placeholder:"HOST:PORT"`
-	Replicas   int    `help:"Replicas of each stream on an external cluster." default:"1"`
-	Retention  string `help:"How long memories are kept: a YAML file; without it for ever." type:"existingfile" placeholder:"FILE"`
-	EmbedURL   string `help:"OpenAI-compatible endpoint for embeddings; without it the built-in model." placeholder:"URL"`
-	EmbedModel string `help:"Model at that endpoint."`
-	EmbedKey   string `help:"Key for that endpoint." env:"ANNALS_EMBED_KEY"`
-	EmbedDim   int    `help:"Dimensions of that model."`
+	Durability   string        `help:"power: sync every write. process: survives kill -9, not a power cut." enum:"power,process" default:"power"`
+	NATS         string        `help:"External NATS server; without it one runs inside." name:"nats" placeholder:"URL"`
+	NATSListen   string        `help:"Let the NATS server inside listen here; by default it listens nowhere." name:"nats-listen" placeholder:"HOST:PORT"`
+	Replicas     int           `help:"Replicas of each stream on an external cluster." default:"1"`
+	RootRotation time.Duration `help:"Give the root a fresh key when the one it has is as old as this, such as 720h: older copies of the keys are dead then. By default never." placeholder:"DURATION"`
+	Retention    string        `help:"How long memories are kept: a YAML file; without it for ever." type:"existingfile" placeholder:"FILE"`
+	EmbedURL     string        `help:"OpenAI-compatible endpoint for embeddings; without it the built-in model." placeholder:"URL"`
+	EmbedModel   string        `help:"Model at that endpoint."`
+	EmbedKey     string        `help:"Key for that endpoint." env:"ANNALS_EMBED_KEY"`
+	EmbedDim     int           `help:"Dimensions of that model."`
 
 	Rig rigFlags `embed:""`
 }
@@ -44,10 +45,16 @@ func (k serveCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
 	if err != nil {
 		return err
 	}
+	switch {
+	case k.RootRotation < 0:
+		return fmt.Errorf("%w: --root-rotation is a duration", errMisuse)
+	case k.RootRotation > 0 && k.NATS != "":
+		return fmt.Errorf("%w: --root-rotation is for a memory of one process, not for one with --nats; see annals rotate-root --alone", errMisuse)
+	}
 	n, err := node.Open(ctx, node.Options{
 		Data: c.Data, Durability: k.Durability, NATS: k.NATS, NATSListen: k.NATSListen, Replicas: k.Replicas,
 		EmbedURL: k.EmbedURL, EmbedModel: k.EmbedModel, EmbedKey: k.EmbedKey, EmbedDim: k.EmbedDim,
-		Retention: schedule, Logger: log, Version: version(), Recover: true,
+		Retention: schedule, RootRotation: k.RootRotation, Logger: log, Version: version(), Recover: true,
 	})
 	if err != nil {
 		return fmt.Errorf("start: %w", err)

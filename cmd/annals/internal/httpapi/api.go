@@ -35,6 +35,9 @@ type Config struct {
 	Anchor func() ([]byte, error)
 	// Backup writes one artefact of a backup.
 	Backup func(context.Context, backup.Kind, io.Writer) error
+	// RotateRoot gives the root a fresh key; alone says that no other process has
+	// it open.
+	RotateRoot func(ctx context.Context, alone bool) (RootRotation, error)
 	// Damage is what is wrong with the log, nil if nothing is known to be.
 	Damage func() *ledger.DamageError
 	// Ready returns why the node cannot serve, or nil.
@@ -59,6 +62,7 @@ func New(c Config) (*API, error) {
 	a.ledger()
 	a.exporting()
 	a.backups()
+	a.keys()
 	a.retaining()
 	var err error
 	if a.doc, err = openAPI(a.routes, c.Version); err != nil {

@@ -56,6 +56,10 @@ type Options struct {
 	Retention *retention.Schedule
 	// KeepAll says that Retention is for previews alone and ends nothing.
 	KeepAll bool
+	// RootRotation is how old the root key gets; zero is for ever. It cannot be
+	// combined with NATS, where another process may have the key too: it does nothing
+	// then.
+	RootRotation time.Duration
 	// CacheBytes is the block cache of the views.
 	CacheBytes int64
 	Logger     *slog.Logger
@@ -73,6 +77,7 @@ type Node struct {
 	conn      *nats.Conn
 	log       *natslog.Log
 	keys      *seal.Keyring
+	rotator   *rotator
 	authority *auth.Authority
 	local     string
 	gateway   *producers.Gateway
@@ -227,7 +232,7 @@ func (n *Node) openKeys(ctx context.Context, o Options, streams *natslog.Streams
 		return fmt.Errorf("read state of the log: %w", err)
 	}
 	fresh = fresh && state.Last == 0 // a log whose key rows are lost is no fresh start
-	root, err := seal.OpenFileRoot(filepath.Join(o.Data, rootFile), seal.FileRootOptions{Create: fresh})
+	root, err := seal.OpenFileRoot(filepath.Join(o.Data, rootFile), seal.FileRootOptions{Create: fresh, Now: time.Now})
 	if errors.Is(err, seal.ErrRootMissing) {
 		return fmt.Errorf("root key is missing beside an existing log; put %s back, nothing can be opened without it: %w",
 			filepath.Join(o.Data, rootFile), err)
@@ -238,6 +243,7 @@ func (n *Node) openKeys(ctx context.Context, o Options, streams *natslog.Streams
 	if n.keys, err = seal.New(rows, root, seal.Options{Now: time.Now}); err != nil {
 		return fmt.Errorf("open keys: %w", err)
 	}
+	n.rotator = &rotator{keys: n.keys, every: o.RootRotation, shared: o.NATS != "", now: time.Now, logger: o.Logger}
 	return nil
 }
 
@@ -332,6 +338,7 @@ func (n *Node) work(ctx context.Context) error {
 	for name, run := range map[string]func(context.Context) error{
 		"views": n.views.Run, "embedder": n.embedder.Run, "tombstones": n.eraser.Run, "operations": n.api.Run,
 		"keys": n.evictExpired, "ledger": n.ledger.Run, "retention": n.runRetention,
+		"root": n.rotator.Run,
 	} {
 		g.Go(func() error {
 			if err := run(gctx); err != nil && gctx.Err() == nil {

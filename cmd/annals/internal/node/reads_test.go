@@ -127,6 +127,7 @@ func silent(p planted) map[string]ask {
 		"GET /v1/ledger/proof/{position}":    {path: "/v1/ledger/proof/1"},
 		// Sealed, and the operator's alone.
 		"GET /v1/backups/{kind}":                         {path: "/v1/backups/data"},
+		"POST /v1/keys/rotate":                           {body: none, path: "/v1/keys/rotate"},
 		"GET /v1/retention/preview":                      {path: "/v1/retention/preview"},
 		"GET /v1/erasures/{id}":                          {path: "/v1/erasures/" + p.episode},
 		"GET /v1/erasures/{id}/receipt":                  {path: "/v1/erasures/" + p.episode + "/receipt"},

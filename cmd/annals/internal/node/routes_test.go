@@ -38,6 +38,7 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 			for _, have := range r.Roles {
 				allowed = allowed || have == role
 			}
+			allowed = allowed && r.Path != "/v1/keys/rotate" // it is above all tenants
 			if got := a.status == http.StatusForbidden; got == allowed {
 				t.Errorf("%s %s as %s: %d, allowed %v: %s", r.Method, r.Path, role, a.status, allowed, a.body)
 			}
