@@ -55,6 +55,7 @@ type Keyring struct {
 	cache   *cache
 	kept    *rowCache
 	barred  *bars
+	calls   calls
 	names   atomic.Pointer[Names]
 
 	// wrapping is held for reading by whoever wraps under the root until what it

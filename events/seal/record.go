@@ -87,6 +87,7 @@ func (k *Keyring) NewRecords(ctx context.Context, news []NewRecord) ([]*Record, 
 	if len(news) > MaxCreate {
 		return nil, ErrTooMany
 	}
+	defer k.calls.begin()()
 	scopes := make(map[Scope]*parent)
 	for _, n := range news {
 		if err := n.check(); err != nil {

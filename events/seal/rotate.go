@@ -55,36 +55,13 @@ func (k *Keyring) FinishTenant(ctx context.Context, tenant string) error {
 // repeated, and resumes what was interrupted; [Keyring.FinishSubject] ends the
 // rotation. A subject without keys is success.
 func (k *Keyring) RotateSubject(ctx context.Context, tenant, sid string) error {
-	chains := make(map[Scope]chainKey)
-	defer wipeAll(chains)
-	err := k.eachClass(ctx, tenant, sid, func(scope Scope) error {
-		chain, err := k.begin(ctx, k.subjectLink(ctx, scope))
-		if errors.Is(err, ErrKeyDestroyed) {
-			return nil
-		}
-		chains[scope] = chain
-		return err
-	})
-	k.Evict(tenant, sid)
-	if err != nil {
-		return err
-	}
-	return k.rewrapSubject(ctx, tenant, sid, chains)
+	return k.RotateSubjects(ctx, tenant, sid)
 }
 
 // FinishSubject destroys the K2s that [Keyring.RotateSubject] replaced, under
 // the conditions of [Keyring.FinishTenant].
 func (k *Keyring) FinishSubject(ctx context.Context, tenant, sid string) error {
-	defer k.Evict(tenant, sid)
-	return k.eachClass(ctx, tenant, sid, func(scope Scope) error {
-		err := k.finish(ctx, k.subjectLink(ctx, scope), func(chain chainKey) error {
-			return k.rewrapSubject(ctx, tenant, sid, map[Scope]chainKey{scope: chain})
-		})
-		if errors.Is(err, ErrKeyDestroyed) {
-			return nil
-		}
-		return err
-	})
+	return k.FinishSubjects(ctx, tenant, sid)
 }
 
 // link is one key of the chain under rotation: how its row is read and written.
@@ -215,30 +192,6 @@ func (k *Keyring) rewrapTenant(ctx context.Context, tenant string, chain chainKe
 	prefix := "sid." + tenant
 	return k.rewrap(ctx, k.rows.List(ctx, prefix), func(row Row) (Row, bool, error) {
 		return p.renew(row, 0, nameAAD(tenant, row.Key[len(prefix)+1:]))
-	})
-}
-
-// rewrapSubject re-wraps the children of a subject's K2s.
-func (k *Keyring) rewrapSubject(ctx context.Context, tenant, sid string, chains map[Scope]chainKey) error {
-	parents := make(map[Scope]*parent, len(chains))
-	for scope, chain := range chains {
-		parents[scope] = newParent(chain, k.rand)
-	}
-	if len(parents) == 0 {
-		return nil
-	}
-	prefix := "k3." + tenant
-	return k.rewrap(ctx, k.rows.List(ctx, prefix), func(row Row) (Row, bool, error) {
-		scope, wrapped, err := splitRecordRow(tenant, row.Value)
-		if err != nil {
-			return Row{}, false, err
-		}
-		p := parents[scope]
-		if scope.Subject != sid || p == nil || wrapped.lineage != p.lineage {
-			// Someone else's, or garbage from before this K2.
-			return Row{}, false, nil
-		}
-		return p.renew(row, recordHeader, scope.appendRecordAAD(nil, row.Key[len(prefix)+1:], p.lineage))
 	})
 }
 

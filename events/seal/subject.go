@@ -16,6 +16,9 @@ func (t *Tenant) SubjectID(ctx context.Context, name string, create bool) (sid s
 	if name == "" {
 		return "", fmt.Errorf("find subject: %w", ErrEmptyName)
 	}
+	if create {
+		defer t.ring.calls.begin()()
+	}
 	hash := t.SubjectHash(name)
 	asked, epoch := t.ring.now(), t.ring.kept.begin()
 	row, err := t.ring.rows.Get(ctx, nameRowKey(t.token, hash))
