@@ -16,6 +16,10 @@ type folder interface {
 	// fold folds one commit. An error that is a *parkError must be returned before the first write of the commit; any
 	// other is fatal and the folder is not used again.
 	fold(ctx context.Context, it *item) error
+	// about are the records that a commit is about and that this view knows leftovers of, and whether it must stay in the log.
+	about(r *events.Recorded) (about []matter, stays bool, err error)
+	// owner is whose a commit of an aggregate is that cannot be decoded.
+	owner(a events.Aggregate) (p matter, found bool, err error)
 	// flush writes what the folder has held back, before a batch is applied.
 	flush(b *pebble.Batch) error
 	// applied is called after a batch was applied.

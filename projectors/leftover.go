@@ -23,8 +23,9 @@ type Leftover struct {
 
 // Leftovers yields the leftovers of a tenant that the serving views know, view by view in the order of the log, each position
 // and erasure once. It ends after the first error. A view knows of a leftover once it has folded the tombstone, or, if the
-// message came after that, the message itself. What is parked is not among them; nor is what was gone from the log when the
-// view was built.
+// message came after that, the message itself. What is parked is among them, except where nothing tells whose it is: a damaged
+// message of the vectors and traces that a tenant's records share, and of an episode or a slot of which nothing else is here.
+// Neither is what was gone from the log when the view was built.
 //
 // They should be deleted from the highest position down: a retraction whose proposal is gone already is not known for its
 // subject's when the view is built anew.
@@ -78,9 +79,9 @@ func (v *Views) LeftoverTenants(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// Settle removes the leftovers at positions that hold nothing any more, as erased tells. They come back only if a view is
-// lost before it is written out, or if it is built anew from a log that still has the messages; settling again is harmless.
-// Nothing else removes leftovers. No digest depends on it.
+// Settle removes the leftovers at positions that hold nothing any more, as erased tells, and lets go of what was parked there.
+// They come back only if a view is lost before it is written out, or if it is built anew from a log that still has the
+// messages; settling again is harmless. Nothing else removes leftovers. No digest depends on it.
 func (v *Views) Settle(ctx context.Context, erased func(position uint64) bool) error {
 	for _, l := range v.lanes {
 		if err := l.settle(ctx, erased); err != nil {
@@ -154,6 +155,9 @@ func (l *lane) leftoverTenant(ctx context.Context, from []byte) (tenant string, 
 }
 
 func (l *lane) settle(ctx context.Context, erased func(position uint64) bool) error {
+	if err := l.settleParked(ctx, erased); err != nil {
+		return err
+	}
 	from := []byte{sortLeftover}
 	for from != nil {
 		if err := ctx.Err(); err != nil {
@@ -166,6 +170,24 @@ func (l *lane) settle(ctx context.Context, erased func(position uint64) bool) er
 		from = next
 	}
 	return nil
+}
+
+// settleParked lets go of what was parked at positions that hold nothing any more. It comes before the leftovers go, by which a
+// crash in between is made good.
+func (l *lane) settleParked(ctx context.Context, erased func(position uint64) bool) error {
+	l.folding.Lock()
+	defer l.folding.Unlock()
+	if err := l.ensure(ctx); err != nil {
+		return err
+	}
+	if l.engine.state.parked == 0 {
+		return nil
+	}
+	err := l.engine.unparkAll(erased)
+	if err != nil {
+		l.engine = nil
+	}
+	return err
 }
 
 // settlePage goes through one page, with the fold held, and returns where the next one begins.

@@ -58,7 +58,10 @@ func (e *engine) park(it *item, cause string) error {
 	if err := e.set(parkedMark(it.subject), nil); err != nil {
 		return err
 	}
-	return e.set(parkedKey(it.subject, it.position), []byte(cause))
+	if err := e.set(parkedKey(it.subject, it.position), []byte(cause)); err != nil {
+		return err
+	}
+	return e.noteParked(it)
 }
 
 // parkBehind parks a commit behind another of its aggregate, but not its tombstones: what they end does not depend on what
@@ -172,6 +175,23 @@ func (e *engine) retryOne(ctx context.Context, log events.Follower, row parkedRo
 		return false, false, err
 	}
 	return true, false, e.unpark(row)
+}
+
+// unparkAll lets go of what is parked at the positions that are gone.
+func (e *engine) unparkAll(gone func(position uint64) bool) error {
+	var from []byte
+	for {
+		row, found, err := e.parkedFrom(from)
+		if err != nil || !found {
+			return err
+		}
+		if gone(row.position) {
+			if err := e.unpark(row); err != nil {
+				return err
+			}
+		}
+		from = append(parkedKey(row.subject, row.position), 0)
+	}
 }
 
 // unpark removes the row, and the mark if it was the last one.
