@@ -59,8 +59,9 @@ type RootEpochs struct {
 }
 
 // DeadBefore returns a time from before which no copy of the rows can be opened
-// any more: every root key that wrapped before it is destroyed. It is zero if
-// nothing is known to be dead. Copies of the root itself, which nobody was to
+// any more: every root key that wrapped before it is destroyed, and the keys of
+// tenants in it are others than those of today, if a [Keyring] has carried the
+// rotation out. It is zero if nothing is known to be dead. Copies of the root itself, which nobody was to
 // make, are not known here.
 func (e RootEpochs) DeadBefore() time.Time {
 	if e.Former != nil || e.Destroyed.IsZero() {

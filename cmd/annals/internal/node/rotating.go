@@ -30,6 +30,9 @@ type rotator struct {
 	shared bool
 	now    func() time.Time
 	logger *slog.Logger
+	// prepare replaces the keys under the root that could open what is to be dead
+	// in older copies.
+	prepare func(ctx context.Context) error
 
 	mu    sync.Mutex // one rotation at a time
 	heard sync.Mutex // guards tell
@@ -116,6 +119,14 @@ func (r *rotator) rotate(ctx context.Context) (httpapi.RootRotation, error) {
 			return httpapi.RootRotation{}, err
 		}
 	}
+	if r.prepare != nil {
+		pctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rotationTimeout)
+		err := r.prepare(pctx)
+		cancel()
+		if err != nil {
+			return httpapi.RootRotation{}, fmt.Errorf("rotate keys under the root: %w", err)
+		}
+	}
 	old := r.keys.RootEpochs().Current
 	if err := r.carryOut(ctx); err != nil {
 		return httpapi.RootRotation{}, err
@@ -132,7 +143,8 @@ func (r *rotator) finish(ctx context.Context) error {
 }
 
 // carryOut does both steps of a rotation, or what is left of them. Nothing has to
-// be waited for between them: no cache has a key of the root.
+// be waited for between them: the keyring waits for its own calls, and no other
+// process has cached a key that ends.
 func (r *rotator) carryOut(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rotationTimeout)
 	defer cancel()
