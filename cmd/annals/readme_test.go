@@ -63,7 +63,7 @@ func TestReadme(t *testing.T) {
 			episode = strings.Fields(string(out))[1]
 		}
 		for _, want := range []struct{ command, text string }{
-			{" recall ", "4 Mill Lane"}, {" propose ", "promoted"}, {" forget ", "shredded"}, {" replay", "equal"}, {" demo", "everything else was rebuilt"},
+			{" recall ", "4 Mill Lane"}, {" propose ", "promoted"}, {" forget ", "shredded"}, {" replay", "equal"}, {" scan ", "0 hits"}, {" backup ", "keep data, keys and ledger"}, {" demo", "everything else was rebuilt"},
 		} {
 			if strings.Contains(line, want.command) && !strings.Contains(string(out), want.text) {
 				t.Errorf("%s: %q is not in its output:\n%s", line, want.text, out)
