@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
@@ -14,6 +15,21 @@ import (
 type account struct {
 	aggregate events.Aggregate
 	state     events.ErasureState
+	// rotatedAt is when every key that it had below the root had been replaced, zero
+	// while one has not.
+	rotatedAt time.Time
+}
+
+// apply folds one commit.
+func (a *account) apply(r events.Recorded) {
+	a.state.Apply(r)
+	p := progressOf(&a.state, storeRotation)
+	switch done := p.Planned > 0 && p.Done == p.Planned; {
+	case !done:
+		a.rotatedAt = time.Time{}
+	case a.rotatedAt.IsZero():
+		a.rotatedAt = r.RecordedAt
+	}
 }
 
 func accountOf(tenant, erasure string) *account {
@@ -26,7 +42,7 @@ func (e *Eraser) readAccount(ctx context.Context, a *account) error {
 		if err != nil {
 			return fmt.Errorf("read account: %w", err)
 		}
-		a.state.Apply(r)
+		a.apply(r)
 	}
 	return nil
 }
@@ -51,7 +67,7 @@ func (e *Eraser) enter(ctx context.Context, principal string, a *account, news f
 		case err != nil:
 			return fmt.Errorf("enter account: %w", err)
 		default:
-			a.state.Apply(events.Recorded{Commit: c, Position: ack.Position, RecordedAt: c.Time})
+			a.apply(events.Recorded{Commit: c, Position: ack.Position, RecordedAt: c.Time})
 			return nil
 		}
 	}

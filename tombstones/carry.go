@@ -64,9 +64,11 @@ func sleep(ctx context.Context, woken <-chan struct{}, d time.Duration) bool {
 	return true
 }
 
-// round takes every unfinished erasure as far as it gets. It tells how many
+// round, one at a time, takes every unfinished erasure as far as it gets. It tells how many
 // failed, and one of the errors.
 func (e *Eraser) round(ctx context.Context) (failed int, last error) {
+	e.rounds.Lock()
+	defer e.rounds.Unlock()
 	var shredded []*account
 	for _, k := range e.unfinished.list() {
 		a, err := e.drive(ctx, k)
@@ -75,8 +77,10 @@ func (e *Eraser) round(ctx context.Context) (failed int, last error) {
 			return failed, last
 		case err != nil:
 			failed, last = failed+1, err
-		case a == nil, a.state.Level.AtLeast(LevelPurged), e.purging == nil && a.state.Level.AtLeast(LevelShredded):
+		case a == nil, e.purging == nil && a.state.Level.AtLeast(LevelShredded):
 			e.unfinished.remove(k)
+		case a.state.Level.AtLeast(LevelPurged):
+			e.purged(a)
 		case a.state.Level.AtLeast(LevelShredded):
 			shredded = append(shredded, a)
 		}
@@ -95,14 +99,28 @@ func (e *Eraser) round(ctx context.Context) (failed int, last error) {
 		shredded = slices.DeleteFunc(shredded, func(a *account) bool {
 			done := a.state.Level.AtLeast(LevelPurged)
 			if done {
-				e.unfinished.remove(a.key())
+				e.purged(a)
 			}
 			return done
 		})
 		if err != nil || !more {
-			return failed, last
+			break
 		}
 	}
+	n, err := e.outdated(ctx)
+	if err != nil {
+		last = err
+	}
+	return failed + n, last
+}
+
+// purged lets an erasure wait for the rotation of the root.
+func (e *Eraser) purged(a *account) {
+	if e.rotation != nil && !a.state.Level.AtLeast(LevelBackupsDead) {
+		e.waiting.add(a.key(), a.state.Principal)
+		e.judged = time.Time{}
+	}
+	e.unfinished.remove(a.key())
 }
 
 // drive takes one erasure to shredded, unless a hold or keys that are still

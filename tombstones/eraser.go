@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -47,11 +48,14 @@ type Config struct {
 	Log   Log
 	Keys  *seal.Keyring
 	Views Views
-	// Ledger gets a copy of every tombstone; nil keeps none.
+	// Ledger gets a copy of every tombstone, hold and withdrawal; nil keeps none.
 	Ledger Ledger
 	// Purging removes bytes; without it an erasure goes no
 	// further than shredded. It needs a ledger.
 	Purging *Purging
+	// Rotation ends older copies of the keys; without it an erasure goes no further
+	// than purged.
+	Rotation *Rotation
 	// Now is the writer's clock in the commits.
 	Now func() time.Time
 	// NewID makes the ids of erasures without an idempotency key: UUIDs in
@@ -78,10 +82,18 @@ type Eraser struct {
 	subjects singleflight.Group
 	ledger   Ledger
 	purging  *Purging
+	rotation *Rotation
+	// rotating is held by who replaces keys.
+	rotating sync.Mutex
 	// queue is what Run is to destroy.
 	queue *queue
-	// unfinished are the erasures that Run is to see to.
-	unfinished *unfinished
+	// unfinished are the erasures that Run is to see to, waiting those that have
+	// nothing to wait for but the rotation of the root.
+	unfinished, waiting *unfinished
+	// rounds is held during a round, of whose this is: the [Rotation.DeadBefore] by
+	// which all that wait were looked at.
+	rounds     sync.Mutex
+	judged     time.Time
 	logger     *slog.Logger
 	firstRetry time.Duration
 }
@@ -95,9 +107,13 @@ func New(c Config) (*Eraser, error) {
 	if c.Purging != nil && (c.Ledger == nil || !c.Purging.complete()) {
 		return nil, ErrConfig
 	}
+	if c.Rotation != nil && c.Rotation.DeadBefore == nil {
+		return nil, ErrConfig
+	}
 	e := &Eraser{
 		log: c.Log, keys: c.Keys, views: c.Views, now: c.Now, newID: c.NewID,
-		ledger: c.Ledger, purging: c.Purging, queue: newQueue(), unfinished: newUnfinished(), logger: c.Logger, firstRetry: c.FirstRetry,
+		ledger: c.Ledger, purging: c.Purging, rotation: c.Rotation,
+		queue: newQueue(), unfinished: newUnfinished(), waiting: newUnfinished(), logger: c.Logger, firstRetry: c.FirstRetry,
 	}
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/annals-memory/annals/events"
@@ -318,31 +317,16 @@ func (p *purge) collectGarbage(ctx context.Context) {
 		}
 	}
 	for tenant, keys := range tenants {
-		if err := p.sweep(ctx, p.keys.Garbage(ctx, tenant), tenant); err != nil {
+		// The rows of records that were made under an idempotency key stay. They open
+		// nothing and hold nothing, but they are all that is left to say that the
+		// record was there: without its row the same call would write it again.
+		if _, err := p.keys.Sweep(ctx, tenant, token.IsDerived); err != nil {
 			for _, k := range keys {
 				p.stuck[k] = true
 			}
-			p.fail(err)
+			p.fail(fmt.Errorf("sweep keys: %w", err))
 		}
 	}
-}
-
-// sweep leaves the rows of records that were made under an idempotency key. They
-// open nothing and hold nothing, but they are all that is left to say that the
-// record was there: without its row the same call would write it again.
-func (p *purge) sweep(ctx context.Context, ids iter.Seq2[string, error], tenant string) error {
-	for id, err := range ids {
-		if err != nil {
-			return fmt.Errorf("find keys that open nothing: %w", err)
-		}
-		if token.IsDerived(id) {
-			continue
-		}
-		if err := p.keys.DestroyRecord(ctx, tenant, id); err != nil {
-			return fmt.Errorf("remove keys that open nothing: %w", err)
-		}
-	}
-	return nil
 }
 
 // enterLate enters what was deleted for erasures that are over: a message that was
@@ -383,7 +367,9 @@ func (p *purge) enterPurged(ctx context.Context, a *account) error {
 		pens.Done += p.pens[k]
 		pens.Planned = pens.Done
 		backups := progressOf(s, storeBackups)
-		backups.Planned = records
+		if backups.Planned = records; p.rotation != nil && p.rotation.Due != nil && backups.Done < records {
+			backups.PendingUntil = p.rotation.Due()
+		}
 		stores := []events.StoreProgress{log, pens, backups}
 		for _, view := range []string{storeFacts, storeMemories, storeTraces} {
 			v := events.StoreProgress{Store: view, Planned: records}

@@ -32,6 +32,12 @@ func (e *Eraser) Run(ctx context.Context) error {
 		e.carryOn(ctx)
 		return nil
 	})
+	if e.rotation != nil {
+		g.Go(func() error {
+			e.rotateOn(ctx)
+			return nil
+		})
+	}
 	return g.Wait() //nolint:wrapcheck // It is nil.
 }
 
@@ -127,6 +133,8 @@ func (e *Eraser) readOn(ctx context.Context, p *pass) error {
 	wanted := map[string]bool{
 		events.TypeEpisodeForgotten: true, events.TypeFactForgotten: true, events.TypeSubjectForgotten: true,
 		events.TypeConsentWithdrawn: true,
+		// The ledger may not know of these.
+		events.TypeSubjectHeld: true, events.TypeSubjectReleased: true, events.TypeConsentGranted: true,
 	}
 	for m, err := range e.log.Follow(ctx, p.after) {
 		if err != nil {

@@ -15,6 +15,9 @@ const (
 	storeTraces     = "traces"
 	storeQuarantine = "quarantine"
 	storeBackups    = "backups"
+	// storeRotation counts the keys above what was erased that had to be replaced:
+	// those of subjects, and that of the tenant.
+	storeRotation = "rotation"
 )
 
 // progressOf is the progress of one store as an account has it.

@@ -106,7 +106,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := ring.Sweep(t.Context(), scope.Tenant); n != 0 || err != nil {
+	if n, err := ring.Sweep(t.Context(), scope.Tenant, nil); n != 0 || err != nil {
 		t.Fatalf("%d rows were swept where nothing is garbage, %v", n, err)
 	}
 	if err := ring.DestroyClass(t.Context(), scope); err != nil {
@@ -116,7 +116,7 @@ func TestSweep(t *testing.T) {
 	if _, _, err := ring.CreateRecord(t.Context(), scope, "kept-3", nil); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := ring.Sweep(t.Context(), scope.Tenant); n != records || err != nil {
+	if n, err := ring.Sweep(t.Context(), scope.Tenant, nil); n != records || err != nil {
 		t.Fatalf("%d rows were swept, %v, want %d", n, err, records)
 	}
 	var left []string

@@ -71,7 +71,7 @@ func BenchmarkSweep(b *testing.B) {
 					b.Fatal(err)
 				}
 				b.StartTimer()
-				if n, err := ring.Sweep(b.Context(), scope.Tenant); n != records || err != nil {
+				if n, err := ring.Sweep(b.Context(), scope.Tenant, nil); n != records || err != nil {
 					b.Fatalf("%d rows were swept, %v", n, err)
 				}
 			}

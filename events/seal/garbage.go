@@ -32,9 +32,11 @@ func (k *Keyring) Garbage(ctx context.Context, tenant string) iter.Seq2[string, 
 // Sweep removes the rows of the tenant's records that nothing can open, those of
 // [Keyring.Garbage], their notes included, and says how many they were. The rows
 // are dead bytes, and so they are not overwritten one by one: the store makes use
-// of their space when it sees fit. Nothing that can be opened is touched. After
+// of their space when it sees fit. Nothing that can be opened is touched, nor what
+// keep, if it is not nil, reports true for. After
 // an error some are gone, and the call can be repeated.
-func (k *Keyring) Sweep(ctx context.Context, tenant string) (removed int, err error) {
+func (k *Keyring) Sweep(ctx context.Context, tenant string, keep func(record string) bool) (removed int, err error) {
+	prefix := len(recordRowKey(tenant, ""))
 	batch := make([]Row, 0, MaxCreate)
 	discard := func() error {
 		if err := k.rows.Discard(ctx, batch...); err != nil {
@@ -48,6 +50,9 @@ func (k *Keyring) Sweep(ctx context.Context, tenant string) (removed int, err er
 	for row, err := range k.garbage(ctx, tenant) {
 		if err != nil {
 			return removed, err
+		}
+		if keep != nil && keep(row.Key[prefix:]) {
+			continue
 		}
 		if batch = append(batch, row); len(batch) < MaxCreate {
 			continue

@@ -86,14 +86,14 @@ func TestSweep(t *testing.T) {
 	kept := put(t, w.ring, w.tenant.Scope(w.sid, "health"), "kept", "text")
 	gone := put(t, w.ring, w.scope, "gone", "text")
 	elsewhere := put(t, w.ring, mustTenant(t, w.ring, "globex").Scope(w.sid, "c"), "kept", "text")
-	if n, err := w.ring.Sweep(t.Context(), token); n != 0 || err != nil {
+	if n, err := w.ring.Sweep(t.Context(), token, nil); n != 0 || err != nil {
 		t.Fatalf("swept %d, %v, where nothing is garbage", n, err)
 	}
 	if err := w.ring.DestroyClass(t.Context(), w.scope); err != nil {
 		t.Fatal(err)
 	}
 	again := put(t, w.ring, w.scope, "again", "text")
-	if n, err := w.ring.Sweep(t.Context(), token); n != 1 || err != nil {
+	if n, err := w.ring.Sweep(t.Context(), token, nil); n != 1 || err != nil {
 		t.Fatalf("swept %d, %v, want 1", n, err)
 	}
 	for _, it := range []seal.Item{kept, elsewhere, again} {
@@ -103,7 +103,7 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("the garbage's row: %v, want ErrNoRow", err)
 	}
 	wantDestroyed(t, w.ring, gone, seal.LevelRecord)
-	if _, err := w.ring.Sweep(t.Context(), "acme"); !errors.Is(err, seal.ErrBadToken) {
+	if _, err := w.ring.Sweep(t.Context(), "acme", nil); !errors.Is(err, seal.ErrBadToken) {
 		t.Fatalf("name as a token: %v, want ErrBadToken", err)
 	}
 }

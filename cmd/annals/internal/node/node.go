@@ -303,12 +303,14 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	}
 	n.eraseConfig = tombstones.Config{
 		Log: n.log, Keys: n.keys, Views: query.NewErasingViews(n.views), Ledger: n.ledger, Now: time.Now, NewID: newID,
-		Purging: n.purging(o, streams), Logger: o.Logger,
+		Purging: n.purging(o, streams), Rotation: n.rotation(o), Logger: o.Logger,
 	}
 	n.eraser, err = tombstones.New(n.eraseConfig)
 	if err != nil {
 		return fmt.Errorf("tombstones: %w", err)
 	}
+	n.rotator.prepare = n.eraser.PrepareRoot
+	n.OnRootDestroyed(func(uint64, time.Time) { n.eraser.RootReplaced() })
 	if err := n.openKeeping(o); err != nil {
 		return err
 	}

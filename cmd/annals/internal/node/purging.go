@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"iter"
 	"net/url"
+	"time"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/natslog"
+	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/query"
 	"github.com/annals-memory/annals/tombstones"
 )
@@ -62,3 +64,24 @@ func (p pens) Remove(ctx context.Context, tenant, id string) error {
 	}
 	return nil
 }
+
+// rotation is how the keys above what was forgotten are replaced.
+func (n *Node) rotation(o Options) *tombstones.Rotation {
+	r := &tombstones.Rotation{
+		DeadBefore: func() time.Time { return n.keys.RootEpochs().DeadBefore() },
+		Due: func() time.Time {
+			if o.RootRotation <= 0 {
+				return time.Time{}
+			}
+			return n.keys.RootEpochs().Current.Created.Add(o.RootRotation)
+		},
+	}
+	if o.NATS != "" {
+		r.Grace = seal.DefaultCacheTTL + graceOfCalls // other processes may be there
+	}
+	return r
+}
+
+// graceOfCalls is how long a call of another process may still use a key that it
+// took from its cache.
+const graceOfCalls = 30 * time.Second
