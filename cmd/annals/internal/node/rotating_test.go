@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,11 +98,12 @@ func TestInterruptedRootRotation(t *testing.T) {
 // brokenRing fails some rotations.
 type brokenRing struct {
 	*seal.Keyring
-	failures int
+
+	failures atomic.Int64
 }
 
 func (b *brokenRing) RotateRoot(ctx context.Context) error {
-	if b.failures--; b.failures >= 0 {
+	if b.failures.Add(-1) >= 0 {
 		return errBrokenRing
 	}
 	return b.Keyring.RotateRoot(ctx)
@@ -127,13 +129,18 @@ func TestRootRotationSchedule(t *testing.T) {
 		}
 		const month = 720 * time.Hour
 		began, ring := time.Now(), &brokenRing{Keyring: keys}
-		var told []uint64
-		stop := node.RunRotator(t.Context(), ring, month, func(epoch uint64, at time.Time) { told = append(told, epoch) })
+		told := make(chan uint64, 10)
+		tell := func(epoch uint64, _ time.Time) { told <- epoch }
+		stop := node.RunRotator(t.Context(), ring, month, tell)
 		wait := func(d time.Duration, want ...uint64) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if diff := cmp.Diff(want, told); diff != "" {
+			var got []uint64
+			for len(told) > 0 {
+				got = append(got, <-told)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("destroyed after %v (-want +got):\n%s", time.Since(began), diff)
 			}
 		}
@@ -142,14 +149,13 @@ func TestRootRotationSchedule(t *testing.T) {
 		if e := keys.RootEpochs(); !e.Current.Created.Equal(began.Add(month)) || !e.DeadBefore().Equal(e.Current.Created) {
 			t.Fatalf("epochs %+v", e)
 		}
-		wait(month-time.Second, 1)
-		ring.failures = 3
-		wait(time.Second+2*time.Minute, 1)
-		wait(time.Minute, 1, 2)
+		wait(month - time.Second)
+		ring.failures.Store(3)
+		wait(time.Second + 2*time.Minute)
+		wait(time.Minute, 2)
 		stop()
 		// Without a schedule the last one is told of again, and nothing else happens.
-		told = nil
-		stop = node.RunRotator(t.Context(), ring, 0, func(epoch uint64, at time.Time) { told = append(told, epoch) })
+		stop = node.RunRotator(t.Context(), ring, 0, tell)
 		wait(2*month, 2)
 		stop()
 	})
