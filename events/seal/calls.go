@@ -50,16 +50,12 @@ func (k *Keyring) Quiesce(ctx context.Context) error {
 	c.mu.Lock()
 	g := c.current
 	c.current = nil
-	if g != nil {
-		g.retired = true
-		if g.running == 0 {
-			close(g.over)
-		}
+	if g == nil || g.running == 0 {
+		c.mu.Unlock()
+		return nil // whatever the context says
 	}
+	g.retired = true
 	c.mu.Unlock()
-	if g == nil {
-		return nil
-	}
 	select {
 	case <-g.over:
 		return nil
