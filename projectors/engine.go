@@ -201,18 +201,20 @@ func (e *engine) remove(key []byte, old digest) error {
 }
 
 // bury writes a tombstone unless there is one, and says whether it did. It is read back by the next commit, so the batch
-// settles.
+// settles. It marks the tenant in any case: a crash may have cut the fold of that very tombstone off, and a purge may have
+// come before what is deleted now.
 func (e *engine) bury(tenant string, k key, erasure string, r *events.Recorded) (buried bool, err error) {
 	e.settle = true
+	if err := e.unpurged(tenant, r.Position); err != nil {
+		return false, err
+	}
 	dead, err := e.tombs.has(k)
 	if err != nil || dead {
 		return false, err
 	}
 	e.tombs.add(k)
-	if _, err := e.put(k, encodeTomb(erasure, r), digest{}); err != nil {
-		return false, err
-	}
-	return true, e.unpurged(tenant, r.Position)
+	_, err = e.put(k, encodeTomb(erasure, r), digest{})
+	return err == nil, err
 }
 
 // page is the number of rows that one batch removes or looks at, at most, while a commit that reaches many is folded.

@@ -105,18 +105,29 @@ func isClosed(g *generation) bool {
 	}
 }
 
-// marks returns the marks, and the epoch after that of all readers who may see what was deleted. No commit is half folded
-// then.
+// marks returns the marks, and the epoch after that of all readers who may see what was deleted. No commit is being folded
+// then; one whose fold was cut off deletes more when it is repeated, so its mark is returned without a value, and stays.
 func (l *lane) marks(held lease) (marks map[string][]byte, epoch uint64, err error) {
 	l.folding.Lock()
 	defer l.folding.Unlock()
+	state, err := readState(held.db)
+	if err != nil {
+		return nil, 0, err
+	}
 	marks = make(map[string][]byte)
 	err = scan(held.db, []byte{sortUnpurged}, nil, func(k, value []byte) (bool, error) {
 		tenant, _, ok := cutPart(k[1:])
 		if !ok {
 			return false, errRow(sortUnpurged)
 		}
-		marks[tenant] = bytes.Clone(value)
+		position, ok := cutPosition(value)
+		if !ok {
+			return false, errRow(sortUnpurged)
+		}
+		marks[tenant] = nil
+		if position <= state.position {
+			marks[tenant] = bytes.Clone(value)
+		}
 		return true, nil
 	})
 	return marks, held.nextEpoch(), err
