@@ -41,6 +41,9 @@ func TestValue(t *testing.T) {
 		{"smokes", `true`, "smokes = true"},
 		{"age", `4.20e1`, "age = 42"},
 		{"seat", `{"b":1,"a":[2.0]}`, `{"a":[2],"b":1}`},
+		// Neighbours that are one float64 are two values.
+		{"account", `9007199254740993`, "account = 9007199254740993"},
+		{"accounts", `[9007199254740993]`, "[9007199254740993]"},
 	} {
 		if got := suppression.Value(c.predicate, jsontext.Value(c.value)); got != c.want {
 			t.Errorf("%s is %q, want %q", c.value, got, c.want)
