@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/annals-memory/annals/events/token"
 )
 
 // fileVersion is the version of the file that is read here.
@@ -56,7 +58,7 @@ type Schedule struct {
 	Default Period
 	// ExpiryGrace is how long a fact is kept after it has expired.
 	ExpiryGrace Period
-	// Categories are by name; what one leaves out has the default.
+	// Categories are by name, in the form of [token.NFC]; what one leaves out has the default.
 	Categories map[string]Periods
 }
 
@@ -101,17 +103,24 @@ func Parse(b []byte) (*Schedule, error) {
 		}
 	}
 	if list := seen["categories"]; list != nil {
-		err = s.categories(list)
+		if err := s.categories(list); err != nil {
+			return nil, err
+		}
 	}
-	return s, err
+	return s, nil
 }
 
 func (s *Schedule) categories(list *yaml.Node) error {
-	_, err := fields(list, "categories.", func(field string, _, value *yaml.Node) error {
+	_, err := fields(list, "categories.", func(field string, key, value *yaml.Node) error {
 		p := Periods{s.Default, s.Default, s.Default}
 		name := strings.TrimPrefix(field, "categories.")
-		if name == "" {
+		// Two forms of one name are one category.
+		form := token.NFC(name)
+		switch _, twice := s.Categories[form]; {
+		case name == "":
 			return fault(value, field, "must have a name")
+		case twice:
+			return fault(key, field, "is given twice")
 		}
 		_, err := fields(value, field+".", func(field string, key, value *yaml.Node) error {
 			var err error
@@ -127,7 +136,7 @@ func (s *Schedule) categories(list *yaml.Node) error {
 			}
 			return err
 		})
-		s.Categories[name] = p
+		s.Categories[form] = p
 		return err
 	})
 	if err == nil && len(s.Categories) > maxCategories {

@@ -75,6 +75,7 @@ func TestParseRefuses(t *testing.T) {
 		"category a duration": {"version: 1\ndefault: keep\ncategories:\n  a: 1d\n", 4, "categories.a"},
 		"unknown kind":        {"version: 1\ndefault: keep\ncategories:\n  a: {traces: 1d}\n", 4, "categories.a.traces"},
 		"category twice":      {"version: 1\ndefault: keep\ncategories:\n  a: {facts: 1d}\n  a: {facts: 2d}\n", 5, "categories.a"},
+		"one name, two forms": {"version: 1\ndefault: keep\ncategories:\n  \u00e9: {facts: 1d}\n  e\u0301: {facts: 2d}\n", 5, "categories.e\u0301"},
 		"no name":             {"version: 1\ndefault: keep\ncategories:\n  \"\": {facts: 1d}\n", 4, "categories."},
 		"bad duration inside": {"version: 1\ndefault: keep\ncategories:\n  a:\n    facts: 1d\n    episodes: soon\n", 6, "categories.a.episodes"},
 		"alias":               {"version: 1\ndefault: &x keep\nexpiry_grace: *x\n", 2, "default"},
@@ -134,10 +135,11 @@ func TestPeriod(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("version: 1\ndefault: keep\ncategories:\n  a: {facts: 1d}\n"))
 	f.Add([]byte("a: &a [*a]\n"))
+	f.Add([]byte("version: 1\ndefault: keep\ncategories:\n  a: {facts: soon}\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := retention.Parse(b)
-		if (err == nil) == (s == nil) && err == nil {
-			t.Error("neither a schedule nor an error")
+		if (err == nil) != (s != nil) {
+			t.Errorf("a schedule: %v, an error: %v", s != nil, err)
 		}
 		if err != nil && !errors.Is(err, retention.ErrSchedule) {
 			t.Errorf("error of another kind: %v", err)
