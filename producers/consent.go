@@ -8,13 +8,15 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/events/token"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // GrantConsent writes down that a subject agreed to one category being kept, and on
 // what basis. A subject that is unknown is known from then on. Granting what is
 // granted again appends nothing, unless a basis is given. The errors are
 // ErrForbidden, an InputError, ErrForgotten for a subject that is being forgotten or
-// kept under a hold after that, and the log's.
+// kept under a hold after that, the log's, and the ledger's: after one of them the same
+// call completes it.
 func (g *Gateway) GrantConsent(ctx context.Context, caller events.Caller, subject, category, basis string) (Written, error) {
 	if err := permit(caller, events.RoleAgent, events.RoleAdmin); err != nil {
 		return Written{}, err
@@ -43,19 +45,22 @@ func (g *Gateway) GrantConsent(ctx context.Context, caller events.Caller, subjec
 		switch {
 		case s.Erasure != "":
 			return Written{}, events.ErrForgotten
-		case !s.Registered:
+		case s.Position == 0: // after a restore a hold can be its first event
 			if _, err := g.register(ctx, t, sid, subject, principal); err != nil {
 				return Written{}, err
 			}
 			continue
 		case s.Consents[token.Category(t, category)] && basis == "":
-			return Written{Position: s.Position}, nil
+			return Written{Position: s.Position}, g.copyConsents(ctx, t.Token(), sid)
 		}
 		position, err := g.grant(ctx, t, sid, &s, events.ConsentContent{Category: category, Basis: basis}, principal)
 		if errors.Is(err, events.ErrConflict) {
 			continue
 		}
-		return Written{Position: position}, err
+		if err != nil {
+			return Written{}, err
+		}
+		return Written{Position: position}, g.copyConsents(ctx, t.Token(), sid)
 	}
 	return Written{}, fmt.Errorf("grant consent: %w", events.ErrConflict)
 }
@@ -81,4 +86,23 @@ func (g *Gateway) grant(ctx context.Context, t *seal.Tenant, sid string, s *even
 		return 0, fmt.Errorf("grant consent: %w", err)
 	}
 	return ack.Position, nil
+}
+
+// copyConsents has the ledger know the consents of a subject: also those that were cut
+// off before it did.
+func (g *Gateway) copyConsents(ctx context.Context, tenant, sid string) error {
+	if g.ledger == nil {
+		return nil
+	}
+	var list []ledger.SubjectChange
+	for r, err := range g.log.ReadAggregate(ctx, events.Aggregate{Tenant: tenant, Kind: events.KindSubject, ID: sid}, 0) {
+		if err != nil {
+			return fmt.Errorf("read consents: %w", err)
+		}
+		list = append(list, ledger.ChangesOf(r)...)
+	}
+	if err := g.ledger.RecordSubject(ctx, list); err != nil {
+		return fmt.Errorf("copy consents: %w", err)
+	}
+	return nil
 }

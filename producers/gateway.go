@@ -7,6 +7,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // ErrConfig says that a constructor was called without something it needs.
@@ -26,7 +27,14 @@ type Quarantine interface {
 	Put(ctx context.Context, tenant, id string, m events.Message) error
 }
 
-// Config is what a gateway is made of. Policy may be nil; all else is required.
+// Ledger keeps a copy of consents that a restore of an older log goes by. It is a
+// *ledger.Ledger.
+type Ledger interface {
+	RecordSubject(ctx context.Context, list []ledger.SubjectChange) error
+}
+
+// Config is what a gateway is made of. Policy, Suppressed and Ledger may be nil; all
+// else is required.
 type Config struct {
 	Log        Log
 	Keys       *seal.Keyring
@@ -40,6 +48,8 @@ type Config struct {
 	Policy *Policy
 	// Suppressed knows what may not come back; nil is nothing.
 	Suppressed Suppressed
+	// Ledger gets a copy of every consent; nil keeps none.
+	Ledger Ledger
 }
 
 // Gateway is where all commands come in. It is safe for concurrent use, and
@@ -52,6 +62,7 @@ type Gateway struct {
 	newID      func() string
 	policy     Policy
 	suppressed Suppressed
+	ledger     Ledger
 	names      *nameCache
 	turns      turns
 	traced     traced
@@ -72,7 +83,7 @@ func New(c Config) (*Gateway, error) {
 	}
 	return &Gateway{
 		log: c.Log, keys: c.Keys, quarantine: c.Quarantine, now: c.Now, newID: c.NewID,
-		policy: policy, suppressed: c.Suppressed, names: newNameCache(), turns: newTurns(),
+		policy: policy, suppressed: c.Suppressed, ledger: c.Ledger, names: newNameCache(), turns: newTurns(),
 	}, nil
 }
 

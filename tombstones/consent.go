@@ -36,6 +36,9 @@ func (e *Eraser) WithdrawConsent(ctx context.Context, caller events.Caller, subj
 	if err != nil {
 		return Erasure{}, err
 	}
+	if err := e.copySubject(ctx, t.Token(), sid); err != nil {
+		return Erasure{}, err
+	}
 	if err := e.wait(ctx, s.Position); err != nil {
 		return Erasure{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/events/token"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // Hold is where a subject stands after a hold was put on it, or lifted.
@@ -24,7 +25,7 @@ type Hold struct {
 // what a forget had destroyed by then is gone. Putting it again changes nothing.
 // The errors are ErrForbidden, an InputError, ErrNotFound for a subject that nothing
 // is kept of, ErrBehind if the views did not get there in time (the hold is in the
-// log), and the log's.
+// log), the log's, and the ledger's: after one of them the same call completes it.
 func (e *Eraser) Hold(ctx context.Context, caller events.Caller, subject, hold string) (Hold, error) {
 	return e.changeHold(ctx, caller, subject, hold, func(s *events.SubjectState, name string) events.Event {
 		if slices.Contains(s.Holds, name) {
@@ -73,7 +74,36 @@ func (e *Eraser) changeHold(
 	if err != nil {
 		return Hold{}, err
 	}
+	if err := e.copySubject(ctx, t.Token(), sid); err != nil {
+		return Hold{}, err
+	}
 	return Hold{Held: len(s.Holds) > 0, Position: s.Position}, e.wait(ctx, s.Position)
+}
+
+// copySubject has the ledger know all holds and consents of a subject: also those
+// that were cut off before it did.
+func (e *Eraser) copySubject(ctx context.Context, tenant, sid string) error {
+	if e.ledger == nil {
+		return nil
+	}
+	var list []ledger.SubjectChange
+	for r, err := range e.log.ReadAggregate(ctx, events.Aggregate{Tenant: tenant, Kind: events.KindSubject, ID: sid}, 0) {
+		if err != nil {
+			return fmt.Errorf("read subject: %w", err)
+		}
+		list = append(list, ledger.ChangesOf(r)...)
+	}
+	return e.copyChanges(ctx, list)
+}
+
+func (e *Eraser) copyChanges(ctx context.Context, list []ledger.SubjectChange) error {
+	if e.ledger == nil || len(list) == 0 {
+		return nil
+	}
+	if err := e.ledger.RecordSubject(ctx, list); err != nil {
+		return fmt.Errorf("copy changes of a subject: %w", err)
+	}
+	return nil
 }
 
 // known finds a subject by its name.

@@ -8,10 +8,11 @@ import (
 	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
-// Ledger is where tombstones are a second time, and what says which positions of
-// the log may be empty. It is a *ledger.Ledger.
+// Ledger is where tombstones, holds and consents are a second time, and what says
+// which positions of the log may be empty. It is a *ledger.Ledger.
 type Ledger interface {
 	Record(ctx context.Context, list []ledger.Tombstone) error
+	RecordSubject(ctx context.Context, list []ledger.SubjectChange) error
 	Erased(ctx context.Context, e ledger.Erased) error
 	IsErased(position uint64) bool
 	Covered() uint64

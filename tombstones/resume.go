@@ -26,6 +26,9 @@ func (e *Eraser) resume(ctx context.Context, m events.Message, seen func(k erasu
 	if err != nil {
 		return fmt.Errorf("find tenant: %w", err)
 	}
+	if err := e.copyChanges(ctx, ledger.ChangesOf(r)); err != nil {
+		return err
+	}
 	j := &job{tenant: tenant, token: tenant.Token(), principal: r.Principal, repeated: true}
 	for _, ev := range r.Events {
 		g := ledger.Tombstone{Tenant: j.token, Kind: r.Aggregate.Kind, Aggregate: r.Aggregate.ID, Position: r.Position}

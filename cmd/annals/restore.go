@@ -73,6 +73,13 @@ func sayRestored(c *cli, t terminal, r backup.Report) error {
 			return err
 		}
 	}
+	if r.Changes > 0 {
+		err := say(t, "%d legal holds, ends of holds, consents and withdrawals were not in the log and are again, %d of them consents without their words\n",
+			r.Changes, r.Bare)
+		if err != nil {
+			return err
+		}
+	}
 	if r.NewKey {
 		return say(t, "the ledger has a new key: hand out %s, and take a backup now\n", filepath.Join(c.Data, "ledger.pub"))
 	}

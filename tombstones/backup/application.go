@@ -37,8 +37,10 @@ type application struct {
 	// episodes and subjects are those that are gone, with their erasures.
 	episodes, subjects map[named]string
 	found              found
-	// written are the tombstones that were appended.
+	// written are the tombstones that were appended, changed the changes of subjects
+	// that the new epoch has.
 	written []ledger.Tombstone
+	changed []ledger.SubjectChange
 }
 
 func (a *application) run(ctx context.Context) error {
@@ -46,7 +48,11 @@ func (a *application) run(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if a.found, err = survey(ctx, a.r.Log, a.gone); err != nil {
+	if a.found, err = survey(ctx, a.r.Log, a.ledger.Common, a.gone); err != nil {
+		return err
+	}
+	a.changed = a.found.changes
+	if err := a.restate(ctx); err != nil {
 		return err
 	}
 	if err := a.bury(ctx); err != nil {
@@ -66,6 +72,9 @@ func (a *application) run(ctx context.Context) error {
 	}
 	if err := a.ledger.Record(ctx, a.written); err != nil {
 		return fmt.Errorf("record tombstones: %w", err)
+	}
+	if err := a.ledger.RecordSubject(ctx, a.changed); err != nil {
+		return fmt.Errorf("record holds and consents: %w", err)
 	}
 	if err := a.ledger.Checkpoint(ctx); err != nil {
 		return fmt.Errorf("cover the log: %w", err)
@@ -170,12 +179,13 @@ func (a *application) append(ctx context.Context, aggs []events.Aggregate, lists
 			continue
 		}
 		for some := range slices.Chunk(list, events.MaxEvents) {
-			ack, err := a.r.Log.Append(ctx, a.commit(agg, some), events.Expect(at))
+			c := a.commit(agg, some)
+			ack, err := a.r.Log.Append(ctx, c, events.Expect(at))
 			if err != nil {
 				return fmt.Errorf("append tombstones: %w", err)
 			}
 			at = ack.Position
-			a.note(agg, some, at)
+			a.note(c, at)
 		}
 	}
 	if len(batch) == 0 {
@@ -186,7 +196,7 @@ func (a *application) append(ctx context.Context, aggs []events.Aggregate, lists
 		return fmt.Errorf("append tombstones: %w", err)
 	}
 	for i, p := range batch {
-		a.note(p.Commit.Aggregate, p.Commit.Events, acks[i].Position)
+		a.note(p.Commit, acks[i].Position)
 	}
 	return nil
 }
@@ -207,8 +217,10 @@ func (a *application) position(ctx context.Context, agg events.Aggregate) (uint6
 }
 
 // note keeps what the ledger is to have of a commit.
-func (a *application) note(agg events.Aggregate, list []events.Event, position uint64) {
-	for _, e := range list {
+func (a *application) note(c events.Commit, position uint64) {
+	agg := c.Aggregate
+	a.changed = append(a.changed, ledger.ChangesOf(events.Recorded{Commit: c, Position: position})...)
+	for _, e := range c.Events {
 		t := ledger.Tombstone{Tenant: agg.Tenant, Kind: agg.Kind, Aggregate: agg.ID, Position: position}
 		switch e := e.(type) {
 		case events.EpisodeForgotten:
@@ -239,12 +251,13 @@ func (a *application) cascade(ctx context.Context) error {
 		of := func(f *events.SlotFact) bool { return a.subjects[named{agg.Tenant, f.Subject}] == "" }
 		list := slot.Losses(of, func(src events.SourceRef) (string, bool) { return a.gone(agg.Tenant, src) })
 		for some := range slices.Chunk(list, events.MaxEvents) {
-			ack, err := a.r.Log.Append(ctx, a.commit(agg, some), events.Expect(slot.Position))
+			c := a.commit(agg, some)
+			ack, err := a.r.Log.Append(ctx, c, events.Expect(slot.Position))
 			if err != nil {
 				return fmt.Errorf("append what is lost: %w", err)
 			}
 			slot.Position = ack.Position
-			a.note(agg, some, ack.Position)
+			a.note(c, ack.Position)
 		}
 	}
 	a.report.Cascaded = len(a.written) - before

@@ -55,6 +55,11 @@ type Report struct {
 	Cascaded   int `json:"cascaded"`
 	// Held is how many of them kept their keys for a legal hold.
 	Held int `json:"held"`
+	// Changes is how many holds, ends of holds, consents and withdrawals were not in
+	// the log and are again. Bare is how many of them are consents whose words, the
+	// category's name and the basis, are lost.
+	Changes int `json:"changes"`
+	Bare    int `json:"bare_consents"`
 	// Erased is how many positions are named as erased, and were deleted if the
 	// data had them still.
 	Erased int `json:"erased"`
@@ -83,7 +88,7 @@ func (p *Plan) Apply(ctx context.Context, r Restored, progress ledger.Progress) 
 	if l.Size > l.Common {
 		out.LostFrom, out.LostTo, out.Lost = l.Common+1, l.Size, l.Size-l.Common
 	}
-	if err := l.NewEpoch(ctx, l.Common); err != nil {
+	if err := l.Begin(ctx); err != nil {
 		return Report{}, fmt.Errorf("apply ledger: %w", err)
 	}
 	if err := (&application{r: r, ledger: l, report: &out}).run(ctx); err != nil {

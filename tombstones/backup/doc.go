@@ -19,9 +19,10 @@
 //     signed by one and the same key, do not fit each other, and a ledger that is
 //     missing or older than any anchor it is shown, also those in the artefacts.
 //   - [Plan.Apply] holds the log against the ledger position by position before
-//     it changes anything. When it returns, every tombstone that the ledger has is
-//     in the log, and so is what follows for facts that were taken from what is
-//     gone; the keys of all of it are destroyed; positions that were erased are
+//     it changes anything. When it returns, the log has what the ledger has: legal
+//     holds and their end, consents and withdrawals, in their order, every
+//     tombstone, and what follows for facts that were taken from what is gone; the
+//     keys of all that is gone and not held are destroyed; positions that were erased are
 //     deleted; and a new epoch, whose checkpoint covers everything, is begun.
 //   - What was written behind the data artefact and is lost is told by its number.
 //   - No error has a word of a memory in it.
@@ -32,10 +33,11 @@
 //     elsewhere, can forge artefacts: name the public key or an anchor that you
 //     trust. Without any, artefacts vouch for themselves.
 //   - Keys that the artefact has and that were destroyed without a tombstone are
-//     back: rotate the root key to end them. Consents, legal holds and their end
-//     are events of the log: what was written of them behind the data artefact is
-//     lost with it.
-//   - The keys of what is under a legal hold in the log that is put back are kept,
-//     as they were.
+//     back: rotate the root key to end them.
+//   - The keys of what is under a legal hold are kept, as the artefact has them: also
+//     that of what was destroyed before the hold, if the artefact is older than both.
+//     Nothing shows it, and it goes when the hold is lifted.
+//   - A consent that was given behind the data artefact comes back without its words:
+//     they were sealed in the log.
 //   - What was in quarantine is not in a backup.
 package backup

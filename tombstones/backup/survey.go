@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // found is what one reading of a log finds.
@@ -14,10 +15,13 @@ type found struct {
 	slots []events.Aggregate
 	// holds are the subjects that ever had a legal hold.
 	holds map[named]bool
+	// changes are those of subjects behind a position.
+	changes []ledger.SubjectChange
 }
 
-// survey reads the log once.
-func survey(ctx context.Context, log Log, gone func(tenant string, src events.SourceRef) (string, bool)) (found, error) {
+// survey reads the log once. The changes of subjects are those behind the common
+// position.
+func survey(ctx context.Context, log Log, common uint64, gone func(tenant string, src events.SourceRef) (string, bool)) (found, error) {
 	f := found{tombstones: map[grave]bool{}, holds: map[named]bool{}}
 	state, err := log.State(ctx)
 	if err != nil {
@@ -29,6 +33,7 @@ func survey(ctx context.Context, log Log, gone func(tenant string, src events.So
 	wanted := map[string]bool{
 		events.TypeEpisodeForgotten: true, events.TypeFactForgotten: true, events.TypeSubjectForgotten: true,
 		events.TypeSubjectHeld: true, events.TypeFactProposed: true, events.TypeFactCorroborated: true,
+		events.TypeSubjectReleased: true, events.TypeConsentGranted: true, events.TypeConsentWithdrawn: true,
 	}
 	slots := map[events.Aggregate]bool{}
 	for m, err := range log.Follow(ctx, 0) {
@@ -39,6 +44,9 @@ func survey(ctx context.Context, log Log, gone func(tenant string, src events.So
 			// A commit that cannot be decoded is the views' to report.
 			if r, err := events.Decode(m); err == nil {
 				f.take(r, slots, gone)
+				if r.Position > common {
+					f.changes = append(f.changes, ledger.ChangesOf(r)...)
+				}
 			}
 		}
 		if m.Position >= state.Last || m.Pending == 0 {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
@@ -45,11 +46,13 @@ type book struct {
 	lastTree   uint64 // and of the last on the subject of the tree
 	chain      chain
 	tombstones uint64
-	erased     map[uint64]struct{}
+	// erased are the positions of this epoch's log that may be empty, changes those
+	// of the events of subjects that the ledger has a copy of.
+	erased, changes map[uint64]struct{}
 }
 
 func newBook(store Store) *book {
-	return &book{store: store, tree: &tree{}, erased: map[uint64]struct{}{}}
+	return &book{store: store, tree: &tree{}, erased: map[uint64]struct{}{}, changes: map[uint64]struct{}{}}
 }
 
 // read takes in what was added since it was read last.
@@ -81,11 +84,17 @@ func (b *book) apply(ctx context.Context, m events.Message) error {
 		list, err = decodeTombstones(m)
 		b.tombstones += uint64(len(list))
 	case prefixErased:
-		var e Erased
+		var e erasedRecord
 		err = decodeRecord(m, &e)
-		for _, p := range e.Positions {
-			b.erased[p] = struct{}{}
+		if e.Epoch == b.epoch { // otherwise it is of who did not know of the restore
+			for _, p := range e.Positions {
+				b.erased[p] = struct{}{}
+			}
 		}
+	case prefixSubject:
+		var r subjectRecord
+		r, err = decodeSubject(m)
+		b.changed(r.Epoch, r.Changes)
 	case prefixReceipt:
 		err = decodeRecord(m, &receiptRecord{})
 	default:
@@ -176,6 +185,9 @@ func (b *book) applyEpoch(ctx context.Context, m events.Message) error {
 	}
 	b.tree.cut(r.Size, tail[:r.Size%blockLeaves])
 	b.epoch = r.Epoch
+	given := func(p uint64, _ struct{}) bool { return p > r.Size } // another message is there from now on
+	maps.DeleteFunc(b.erased, given)
+	maps.DeleteFunc(b.changes, given)
 	if r.Log != "" {
 		b.log = r.Log
 	}

@@ -1,6 +1,6 @@
 // Package ledger keeps the account that the log is held to: a Merkle tree over
-// its messages, a second copy of every tombstone, the positions that may be
-// empty, and the receipts of erasures. All of it is free of values.
+// its messages, a second copy of every tombstone, hold and consent, the positions
+// that may be empty, and the receipts of erasures. All of it is free of values.
 //
 // # Where it is
 //
@@ -9,6 +9,7 @@
 //
 //	tree                a checkpoint: the leaves it adds, the size, a signed note
 //	tombstone.<tenant>  up to 1,000 tombstones
+//	subject.<tenant>    legal holds and their end, consents and withdrawals
 //	erased.<tenant>     positions whose bytes are about to be deleted
 //	receipt.<erasure>   a signed receipt
 //	epoch               a restore: the tree goes on from a size with new leaves
@@ -40,7 +41,10 @@
 //     as the anchor says. Anything else is a *[DamageError], and nothing was written.
 //   - A log without its anchor, an anchor without its log, and another log's
 //     anchor are damage. Both missing is the first start.
-//   - [Ledger.Record] and [Ledger.Erased] return when the ledger has acknowledged.
+//   - A position counts as erased in the log that it was named of, not in what a
+//     restore has put in its place.
+//   - [Ledger.Record], [Ledger.RecordSubject] and [Ledger.Erased] return when the
+//     ledger has acknowledged.
 //   - A crash at any instant leaves what opens again: the anchor may be behind the
 //     ledger, never before it.
 //   - Several processes can write the same ledger. One checkpoint wins, and the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/annals-memory/annals/events"
 )
@@ -43,9 +44,16 @@ func (l *Ledger) Erased(ctx context.Context, e Erased) error {
 			return fmt.Errorf("record erased positions: %w", ErrNotCovered)
 		}
 	}
-	for start := 0; start < len(e.Positions); start += maxErasedEntries {
-		some := Erased{Erasure: e.Erasure, Positions: e.Positions[start:min(start+maxErasedEntries, len(e.Positions))]}
-		if err := l.put(ctx, prefixErased+e.Tenant, some); err != nil {
+	return l.erase(ctx, e)
+}
+
+func (l *Ledger) erase(ctx context.Context, e Erased) error {
+	l.mu.Lock()
+	epoch := l.book.epoch
+	l.mu.Unlock()
+	for some := range slices.Chunk(e.Positions, maxErasedEntries) {
+		err := l.put(ctx, prefixErased+e.Tenant, erasedRecord{Epoch: epoch, Erasure: e.Erasure, Positions: some})
+		if err != nil {
 			return fmt.Errorf("record erased positions: %w", err)
 		}
 	}

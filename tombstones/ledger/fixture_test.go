@@ -158,6 +158,10 @@ func made(t *testing.T, n int, erased ...uint64) string {
 	if err := l.Record(t.Context(), []ledger.Tombstone{{Tenant: "acme", Kind: events.KindEpisode, Aggregate: "e", Erasure: "x", Position: 1}}); err != nil {
 		t.Fatal(err)
 	}
+	released := ledger.SubjectChange{Tenant: "acme", Subject: "s", What: ledger.WhatReleased, Token: "h", Position: 2}
+	if err := l.RecordSubject(t.Context(), []ledger.SubjectChange{released}); err != nil {
+		t.Fatal(err)
+	}
 	if len(erased) > 0 {
 		if err := l.Erased(t.Context(), ledger.Erased{Tenant: "acme", Erasure: "x", Positions: erased}); err != nil {
 			t.Fatal(err)

@@ -277,6 +277,8 @@ func TestTampered(t *testing.T) {
 		"an unknown member":  change("erased", `{`, `{"more":1,`),
 		"an erased position": change("erased", "7", "8"),
 		"a tombstone":        change("tombstone", `"erasure":"x"`, `"erasure":"y"`),
+		"a hold's end":       change("subject", `"released"`, `"held"`),
+		"no change":          change("subject", `"released"`, `"lost"`),
 		"a tombstone's tenant": func(m *events.Message) {
 			m.Subject = strings.Replace(m.Subject, "tombstone.acme", "tombstone.globex", 1)
 		},

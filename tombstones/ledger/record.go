@@ -17,10 +17,12 @@ const (
 	prefixTombstone  = "tombstone."
 	prefixErased     = "erased."
 	prefixReceipt    = "receipt."
+	prefixSubject    = "subject."
 	anyTombstone     = prefixTombstone + "*"
 	maxLeaves        = 1000
 	maxTombstones    = 1000
 	maxErasedEntries = 1000
+	maxChanges       = 1000
 )
 
 // Tombstone is the ledger's copy of one tombstone of the log.
@@ -41,9 +43,22 @@ type Tombstone struct {
 
 // Erased names positions of the log whose bytes are about to be deleted.
 type Erased struct {
-	Tenant    string   `json:"-"`
+	Tenant    string
+	Erasure   string
+	Positions []uint64
+}
+
+// erasedRecord is an Erased of one epoch. It counts as long as its positions belong
+// to the log: behind where an epoch was cut off there are other messages.
+type erasedRecord struct {
+	Epoch     uint64   `json:"epoch"`
 	Erasure   string   `json:"erasure"`
 	Positions []uint64 `json:"positions"`
+}
+
+type subjectRecord struct {
+	Epoch   uint64          `json:"epoch"`
+	Changes []SubjectChange `json:"changes"`
 }
 
 type tombstonesRecord struct {

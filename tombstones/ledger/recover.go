@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"github.com/annals-memory/annals/events"
 )
 
 // ErrStale says that a ledger is older than an anchor of it, or than the log that
@@ -61,13 +64,32 @@ type Recovered struct {
 	Epoch, Size, Common uint64
 	// Erased are the positions of the copy that were named as erased, in order.
 	Erased []uint64
+	// Changes are those of subjects that the copy does not have, in the order of
+	// the log.
+	Changes []SubjectChange
+
+	// again are the erased positions of the copy behind the common one.
+	again []Erased
+}
+
+// Begin begins an epoch behind the common position. What the copy has behind it
+// counts as erased where it was named so in the epoch that the copy is of.
+func (r *Recovered) Begin(ctx context.Context) error {
+	if err := r.NewEpoch(ctx, r.Common); err != nil {
+		return err
+	}
+	for _, e := range r.again {
+		if err := r.erase(ctx, e); err != nil {
+			return fmt.Errorf("begin epoch: %w", err)
+		}
+	}
+	return nil
 }
 
 // Recover opens the ledger of a directory in which a copy of the log was put in
 // place. It has no anchor yet; without a key one is made. The known anchors were
 // signed by the key of v. It writes no record and no anchor: call
-// [Ledger.NewEpoch] with the common position, erase, append what is missing, and
-// then make a checkpoint.
+// [Recovered.Begin], erase, append what is missing, and then make a checkpoint.
 //
 // It is ErrStale if the ledger is older than any of the anchors or than the copy,
 // ErrForeign if an anchor is not of its key, and *[DamageError] if the ledger is
@@ -90,7 +112,10 @@ func Recover(ctx context.Context, c Config, copied Standing, v note.Verifier, an
 	if err != nil {
 		return nil, fmt.Errorf("recover ledger: %w", err)
 	}
-	r := &Recovered{Epoch: b.epoch, Size: b.tree.size, Common: min(copied.Last, h.shared(copied.Epoch, b.epoch)), Erased: h.erasedOf(copied)}
+	r := &Recovered{
+		Epoch: b.epoch, Size: b.tree.size, Common: min(copied.Last, h.shared(copied.Epoch, b.epoch)), Changes: h.changesSince(copied),
+	}
+	r.Erased, r.again = h.erasedOf(copied, r.Common)
 	if err := b.compare(ctx, c, r.Common, progress); err != nil {
 		return nil, fmt.Errorf("recover ledger: %w", err)
 	}
@@ -140,16 +165,24 @@ func recoverBook(ctx context.Context, c Config, v note.Verifier, anchors [][]byt
 	return b, nil
 }
 
-// history is what the ledger says of epochs and of what was erased in them.
+// history is what the ledger says of epochs, and of what happened in them.
 type history struct {
 	// cuts[i] is the size at which the epoch i+1 began.
-	cuts   []uint64
-	erased []erasedIn
+	cuts    []uint64
+	erased  []erasedIn
+	changes []changeIn
 }
 
 type erasedIn struct {
-	epoch     uint64
-	positions []uint64
+	Erased
+
+	epoch uint64
+}
+
+type changeIn struct {
+	SubjectChange
+
+	epoch uint64
 }
 
 func readHistory(ctx context.Context, store Store) (*history, error) {
@@ -158,22 +191,43 @@ func readHistory(ctx context.Context, store Store) (*history, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read ledger: %w", err)
 		}
-		switch {
-		case m.Subject == subjectEpoch:
-			var r epochRecord
-			if err := decodeRecord(m, &r); err != nil {
-				return nil, err
-			}
-			h.cuts = append(h.cuts, r.Size)
-		case strings.HasPrefix(m.Subject, prefixErased):
-			var e Erased
-			if err := decodeRecord(m, &e); err != nil {
-				return nil, err
-			}
-			h.erased = append(h.erased, erasedIn{epoch: uint64(len(h.cuts)), positions: e.Positions})
+		if err := h.take(m); err != nil {
+			return nil, err
 		}
 	}
 	return h, nil
+}
+
+func (h *history) take(m events.Message) error {
+	epoch := uint64(len(h.cuts))
+	switch {
+	case m.Subject == subjectEpoch:
+		var r epochRecord
+		if err := decodeRecord(m, &r); err != nil {
+			return err
+		}
+		h.cuts = append(h.cuts, r.Size)
+	case strings.HasPrefix(m.Subject, prefixErased):
+		var r erasedRecord
+		if err := decodeRecord(m, &r); err != nil {
+			return err
+		}
+		if r.Epoch == epoch {
+			e := Erased{Tenant: strings.TrimPrefix(m.Subject, prefixErased), Erasure: r.Erasure, Positions: r.Positions}
+			h.erased = append(h.erased, erasedIn{e, epoch})
+		}
+	case strings.HasPrefix(m.Subject, prefixSubject):
+		r, err := decodeSubject(m)
+		if err != nil {
+			return err
+		}
+		if r.Epoch == epoch {
+			for _, c := range r.Changes {
+				h.changes = append(h.changes, changeIn{c, epoch})
+			}
+		}
+	}
+	return nil
 }
 
 // shared is the last position that two epochs have in common, one that no log
@@ -186,18 +240,51 @@ func (h *history) shared(a, b uint64) uint64 {
 	return slices.Min(append([]uint64{all}, h.cuts[a:b]...))
 }
 
-// erasedOf are the positions of a copy that were named as erased: a position that
-// was given up by then, or that came later, names another message.
-func (h *history) erasedOf(copied Standing) []uint64 {
-	var all []uint64
+// erasedOf are the positions of a copy that were named as erased, and as what those
+// behind a position were: a position that was given up by then, or that came later,
+// names another message.
+func (h *history) erasedOf(copied Standing, common uint64) (all []uint64, behind []Erased) {
 	for _, e := range h.erased {
 		last := min(copied.Last, h.shared(e.epoch, copied.Epoch))
-		for _, p := range e.positions {
+		var again []uint64
+		for _, p := range e.Positions {
 			if p <= last {
 				all = append(all, p)
 			}
+			if p <= last && p > common {
+				again = append(again, p)
+			}
+		}
+		if len(again) > 0 {
+			behind = append(behind, Erased{Tenant: e.Tenant, Erasure: e.Erasure, Positions: again})
 		}
 	}
 	slices.Sort(all)
-	return slices.Compact(all)
+	return slices.Compact(all), behind
+}
+
+// changesSince are the changes of the log that the ledger ends with which a copy does
+// not have, in its order, each once. A restore has written those of what was given up
+// anew.
+func (h *history) changesSince(copied Standing) []SubjectChange {
+	var list []changeIn
+	for _, c := range h.changes {
+		there := c.Position <= h.shared(c.epoch, uint64(len(h.cuts)))
+		had := c.Position <= min(copied.Last, h.shared(c.epoch, copied.Epoch))
+		if there && !had {
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b changeIn) int {
+		return cmp.Or(cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.Position, b.Position))
+	})
+	var out []SubjectChange
+	seen := map[changeIn]bool{}
+	for _, c := range list {
+		if !seen[c] {
+			seen[c] = true
+			out = append(out, c.SubjectChange)
+		}
+	}
+	return out
 }
