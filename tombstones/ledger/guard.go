@@ -33,7 +33,13 @@ func (s start) first() bool { return s.anchor == nil }
 func look(ctx context.Context, c Config) (start, error) {
 	var s start
 	var err error
-	if s.signer, err = loadSigner(c.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if s.signer, err = loadSigner(c.Dir); errors.Is(err, fs.ErrNotExist) {
+		var there bool
+		if there, err = Anchored(c.Dir); there {
+			s.signer, err = adoptSigner(c.Dir)
+		}
+	}
+	if err != nil {
 		return s, err
 	}
 	if s.signer != nil {
@@ -44,10 +50,6 @@ func look(ctx context.Context, c Config) (start, error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return s, err
 		}
-	} else if there, err := Anchored(c.Dir); err != nil {
-		return s, err
-	} else if there {
-		return s, damage(KindKeyMissing, 0)
 	}
 	if s.log, err = c.Log.State(ctx); err != nil {
 		return s, fmt.Errorf("state of the log: %w", err)

@@ -64,18 +64,29 @@ func Open(ctx context.Context, c Config, progress Progress) (*Ledger, error) {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
 	l := &Ledger{config: c, signer: s.signer, book: b}
-	if l.signer == nil {
-		if l.signer, err = newSigner(c.Dir, c.Rand); err != nil {
-			return nil, fmt.Errorf("open ledger: %w", err)
-		}
-		b.ours = l.signer.verify
-	}
 	if s.first() {
-		if err := l.anchorNow(ctx); err != nil {
+		if err := l.begin(ctx); err != nil {
 			return nil, fmt.Errorf("open ledger: %w", err)
 		}
 	}
 	return l, nil
+}
+
+// begin makes key and anchor. The key comes into its place last: one that is there
+// without an anchor has lost it, however the first start ended.
+func (l *Ledger) begin(ctx context.Context) error {
+	if l.signer != nil {
+		return l.anchorNow(ctx)
+	}
+	var err error
+	if l.signer, err = draftSigner(l.config.Dir, l.config.Rand); err != nil {
+		return err
+	}
+	l.book.ours = l.signer.verify
+	if err := l.anchorNow(ctx); err != nil {
+		return err
+	}
+	return keepSigner(l.config.Dir)
 }
 
 // Check reads the whole log once more and returns a *[DamageError] unless the

@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	keyFile      = "ledger.key"
-	pubFile      = "ledger.pub"
+	keyFile = "ledger.key"
+	pubFile = "ledger.pub"
+	// nextFile has the key of a first start until there is an anchor of it.
+	nextFile     = keyFile + ".new"
 	signerName   = "annals"
 	modeKey      = 0o600
 	modePub      = 0o644
@@ -32,21 +34,26 @@ type signer struct {
 }
 
 // loadSigner reads the key of a directory; it is fs.ErrNotExist if there is none.
-func loadSigner(dir string) (*signer, error) {
-	b, err := readSmall(filepath.Join(dir, keyFile), maxKeyBytes)
+func loadSigner(dir string) (*signer, error) { return readSigner(dir, keyFile) }
+
+func readSigner(dir, file string) (*signer, error) {
+	b, err := readSmall(filepath.Join(dir, file), maxKeyBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read ledger key: %w", err)
 	}
 	sign, err := note.NewSigner(strings.TrimSpace(string(b)))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrBadKey, keyFile)
+		return nil, fmt.Errorf("%w: %s", ErrBadKey, file)
 	}
 	verify, err := LoadVerifier(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s is missing beside %s", ErrBadKey, pubFile, file)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if verify.KeyHash() != sign.KeyHash() {
-		return nil, fmt.Errorf("%w: %s is of another key than %s", ErrBadKey, pubFile, keyFile)
+		return nil, fmt.Errorf("%w: %s is of another key than %s", ErrBadKey, pubFile, file)
 	}
 	return &signer{sign: sign, verify: verify}, nil
 }
@@ -64,9 +71,18 @@ func LoadVerifier(dir string) (note.Verifier, error) {
 	return verify, nil
 }
 
-// newSigner makes a key. The public half is written first: a key that is there
-// has it.
+// newSigner makes a key and puts it in place.
 func newSigner(dir string, random io.Reader) (*signer, error) {
+	s, err := draftSigner(dir, random)
+	if err != nil {
+		return nil, err
+	}
+	return s, keepSigner(dir)
+}
+
+// draftSigner makes a key that is not in place. The public half is written first:
+// a key that is there has it.
+func draftSigner(dir string, random io.Reader) (*signer, error) {
 	private, public, err := note.GenerateKey(random, signerName)
 	if err != nil {
 		return nil, fmt.Errorf("make ledger key: %w", err)
@@ -74,10 +90,31 @@ func newSigner(dir string, random io.Reader) (*signer, error) {
 	if err := writeFile(filepath.Join(dir, pubFile), []byte(public+"\n"), modePub); err != nil {
 		return nil, err
 	}
-	if err := writeFile(filepath.Join(dir, keyFile), []byte(private+"\n"), modeKey); err != nil {
+	if err := writeFile(filepath.Join(dir, nextFile), []byte(private+"\n"), modeKey); err != nil {
 		return nil, err
 	}
-	return loadSigner(dir)
+	return readSigner(dir, nextFile)
+}
+
+// keepSigner puts the key that was drafted in place, durably.
+func keepSigner(dir string) error {
+	if err := os.Rename(filepath.Join(dir, nextFile), filepath.Join(dir, keyFile)); err != nil {
+		return fmt.Errorf("keep ledger key: %w", err)
+	}
+	return syncDir(dir)
+}
+
+// adoptSigner puts the key of a first start in place that was cut off behind its
+// anchor. It is KindKeyMissing if no key that was drafted has signed the anchor.
+func adoptSigner(dir string) (*signer, error) {
+	s, err := readSigner(dir, nextFile)
+	if err != nil {
+		return nil, damage(KindKeyMissing, 0)
+	}
+	if _, _, err := readAnchor(dir, s.verify); err != nil {
+		return nil, damage(KindKeyMissing, 0)
+	}
+	return s, keepSigner(dir)
 }
 
 // note signs a text, which ends in a newline.
@@ -121,7 +158,10 @@ func writeFile(path string, b []byte, mode fs.FileMode) (err error) {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
-	_, err = f.Write(b)
+	err = f.Chmod(mode) // it may be there, left by a crash
+	if err == nil {
+		_, err = f.Write(b)
+	}
 	if err == nil {
 		err = f.Sync()
 	}
