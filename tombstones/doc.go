@@ -6,14 +6,24 @@
 // Every step can be repeated, and a step that finds its work done is done:
 //
 //  1. The tombstone, an event without a value, is appended under the expected
-//     position of its aggregate.
-//  2. The saga waits until every serving view has folded it: denied.
+//     position of its aggregate, and copied into the ledger.
+//  2. The saga waits until every serving view has folded it: denied. While the
+//     subject is under a legal hold it ends here: held.
 //  3. What was derived from it is reached through the views and decided on the
 //     slot itself, as the log has it: a fact with no other source is forgotten
 //     too, one with others loses this source.
 //  4. The keys of all that was forgotten are destroyed: shredded. More than a
 //     few dozen are left to [Eraser.Run], and the answer is denied.
-//  5. The saga waits for the views again.
+//  5. The saga waits for the views again, and answers.
+//  6. In the background the messages that hold something of it are named in the
+//     ledger and overwritten in the log, the views give up the bytes, quarantine
+//     and dead key rows are emptied: purged. There is a signed receipt then.
+//  7. The keys above it are replaced: those of its subjects soon, that of the
+//     tenant right before the root's. When the root's former key is destroyed no
+//     copy of the keys opens it: backups_dead.
+//
+// Each level is entered into the erasure's own aggregate, its account, with what
+// was planned, done and failed in each store.
 //
 // # Guarantees
 //
@@ -33,12 +43,19 @@
 //   - [Eraser.Run] ends with its context alone. What it cannot finish it tries
 //     again, and goes on with the rest meanwhile.
 //   - A record whose key row is damaged can be forgotten by its id.
+//   - An erasure that matched nothing has no account and no receipt; any other has,
+//     even if its process ended before it was begun. What stands in its way is
+//     shown as failed and tried again for ever.
+//   - No message is deleted that a checkpoint of the ledger does not cover, or that
+//     tells of something that is kept; the latter are residues in the receipt.
 //
 // # Not guaranteed
 //
 //   - Keys that are left to [Eraser.Run] are there until it gets to them: it must
 //     be running, and if its process ends, until the next start.
-//   - The bytes of events and of old key rows leave the disk later than this.
+//   - A hold that is put on while a forget destroys keys does not bring them back.
+//   - With other processes on the log, what they deleted last may be counted in
+//     their round and not in this one.
 //   - An id that is made for a subject's name after the name was forgotten is
 //     another subject: nothing links the two, so nothing keeps a caller from
 //     telling the same again.

@@ -10,8 +10,8 @@ import (
 )
 
 // 1,257 means 1,257: whoever captured or proposed, in which session and category,
-// all of it and nothing else is forgotten.
-func TestForgetAllThatMatch(t *testing.T) {
+// all of it and nothing else is forgotten. Each needs the machine for itself.
+func TestForgetAllThatMatch(t *testing.T) { //nolint:tparallel // As said.
 	t.Parallel()
 	const many = 1_257
 	for what, tc := range map[string]struct {
@@ -36,8 +36,7 @@ func TestForgetAllThatMatch(t *testing.T) {
 			func(r *producers.CaptureRequest, c *events.Caller) { r.Category, c.Principal = "health", "a bad agent" },
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
+		t.Run(what, func(t *testing.T) { //nolint:paralleltest // As said.
 			n := inMemory(t)
 			tell := func(count int, marked bool) {
 				t.Helper()
