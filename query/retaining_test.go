@@ -1,8 +1,10 @@
 package query_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/producers"
 	"github.com/annals-memory/annals/query"
+	"github.com/annals-memory/annals/tombstones"
 	"github.com/annals-memory/annals/tombstones/retention"
 )
 
@@ -161,6 +164,45 @@ func TestRetention(t *testing.T) {
 	n.pass(k, 1)
 	if !n.forgotten(long) || n.forgotten(kept) {
 		t.Error("after two years without a confirmation")
+	}
+}
+
+// holding is an eraser that puts a hold on a subject before it ends anything.
+type holding struct {
+	*tombstones.Eraser
+
+	hold func()
+}
+
+func (h *holding) ForgetDue(ctx context.Context, tenant string, cause events.Cause, ids []string) (tombstones.Erasure, error) {
+	done, err := h.Eraser.ForgetDue(ctx, tenant, cause, ids)
+	h.hold()
+	return done, err //nolint:wrapcheck // as the eraser says
+}
+
+// A hold that is put while a pass is on its way keeps what is left of the subject.
+func TestRetentionHeldMeanwhile(t *testing.T) {
+	t.Parallel()
+	n := inMemory(t)
+	first := n.TellIn("acme", in("support", episode("pedro", "the first ticket")))
+	batch := producers.CaptureBatchRequest{}
+	for range retention.MaxBatch {
+		batch.Items = append(batch.Items, in("support", episode("maria", "a ticket")))
+	}
+	_, err := n.CaptureBatch(t.Context(), user("acme"), "", batch)
+	must(t, err)
+	last := n.TellIn("acme", in("support", episode("pedro", "the last ticket")))
+	s, err := retention.Parse([]byte(schedule))
+	must(t, err)
+	k, err := retention.New(retention.Config{
+		Schedule: s, Memories: query.NewRetainedViews(n.Views), Keys: n.Keys, Log: n.Events, Now: n.Clock.Now,
+		Eraser: &holding{n.Eraser, sync.OnceFunc(func() { n.putHold("pedro") })},
+	})
+	must(t, err)
+	n.Clock.Days(91)
+	n.pass(k, retention.MaxBatch+1)
+	if !n.forgotten(first) || n.forgotten(last) {
+		t.Errorf("before the hold: %v, after it: %v", n.forgotten(first), n.forgotten(last))
 	}
 }
 

@@ -36,7 +36,8 @@
 //
 //   - What a file does not mention is kept, unless its default says otherwise.
 //   - A file that cannot be read in full changes nothing: the error names the line.
-//   - A subject under a legal hold keeps everything.
+//   - A subject under a legal hold keeps everything: holds are looked for in the log
+//     right before each batch is ended.
 //   - A preview writes nothing, and names what a run at that time would end.
 //   - Erasing is the saga's: a tombstone first, with its own account of progress
 //     and its cause, retention or expiry.
@@ -44,8 +45,11 @@
 //
 // # Not guaranteed
 //
+//   - A hold that is put while a batch is being ended comes too late for its
+//     tombstones; what they end is not destroyed before the hold is lifted.
 //   - Facts that rest on an episode alone go with it, as they do in every forget,
-//     however long facts are kept. The preview counts them as derived.
+//     however long facts are kept, those about a subject under a hold too if the
+//     episode is somebody else's. The preview counts them as derived.
 //   - Categories are compared by name: one that was renamed is another.
 //   - It goes by the clock that it is given and by the views, once they have
 //     caught up with the log as it was when a run began.

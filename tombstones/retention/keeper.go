@@ -136,7 +136,7 @@ func (k *Keeper) tenant(ctx context.Context, tenant string, at time.Time) (erase
 	if err != nil {
 		return 0, fmt.Errorf("find tenant: %w", err)
 	}
-	b := batch{k: k, tenant: tenant, held: k.holds(tenant), ids: make(map[events.Cause][]string)}
+	b := batch{k: k, tenant: tenant, due: make(map[events.Cause][]due)}
 	rules := k.c.Schedule.rules(t)
 	err = k.walk(ctx, tenant, func(m *Memory) error {
 		v := rules.judge(m, at)
@@ -172,7 +172,7 @@ func (k *Keeper) walk(ctx context.Context, tenant string, do func(*Memory) error
 	return nil
 }
 
-// holds remembers which subjects are held, for as long as one tenant takes.
+// holds remembers which subjects are held, for as long as one batch or one preview takes.
 type holds struct {
 	log    Log
 	tenant string
@@ -196,22 +196,20 @@ func (h *holds) has(ctx context.Context, sid string) (bool, error) {
 	return len(s.Holds) > 0, nil
 }
 
+// due is a memory whose time is over.
+type due struct{ id, subject string }
+
 // batch is what waits to be ended.
 type batch struct {
 	k      *Keeper
 	tenant string
-	held   *holds
-	ids    map[events.Cause][]string
+	due    map[events.Cause][]due
 	erased int
 }
 
 func (b *batch) add(ctx context.Context, m *Memory, cause events.Cause) error {
-	held, err := b.held.has(ctx, m.Subject)
-	if err != nil || held {
-		return err
-	}
-	b.ids[cause] = append(b.ids[cause], m.ID)
-	if len(b.ids[cause]) < MaxBatch {
+	b.due[cause] = append(b.due[cause], due{m.ID, m.Subject})
+	if len(b.due[cause]) < MaxBatch {
 		return nil
 	}
 	return b.end(ctx, cause)
@@ -221,13 +219,31 @@ func (b *batch) flush(ctx context.Context) error {
 	return errors.Join(b.end(ctx, events.CauseRetention), b.end(ctx, events.CauseExpiry))
 }
 
+// free takes what waits for one cause, but for what is held: a pass takes long, so
+// that holds are looked for right before.
+func (b *batch) free(ctx context.Context, cause events.Cause) ([]string, error) {
+	list := b.due[cause]
+	b.due[cause] = nil
+	held := b.k.holds(b.tenant)
+	ids := make([]string, 0, len(list))
+	for _, d := range list {
+		keep, err := held.has(ctx, d.subject)
+		if err != nil {
+			return nil, err
+		}
+		if !keep {
+			ids = append(ids, d.id)
+		}
+	}
+	return ids, nil
+}
+
 // end ends what waits for one cause. What somebody else has ended meanwhile is
 // no error: then the others are ended one by one.
 func (b *batch) end(ctx context.Context, cause events.Cause) error {
-	ids := b.ids[cause]
-	b.ids[cause] = nil
-	if len(ids) == 0 {
-		return nil
+	ids, err := b.free(ctx, cause)
+	if err != nil || len(ids) == 0 {
+		return err
 	}
 	done, err := b.k.c.Eraser.ForgetDue(ctx, b.tenant, cause, ids)
 	if err == nil {
