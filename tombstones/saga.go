@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/token"
 	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
@@ -69,7 +70,11 @@ func (e *Eraser) forget(ctx context.Context, j *job, targets []target) (Erasure,
 				graves = append(graves, graveOf(j.token, t))
 			}
 		}
-		s.dead[t.ID] = t.Subject
+		// The row of a dead one that was made under an idempotency key stays, as
+		// after a purge: its subject's tombstone does not keep the same call out.
+		if !t.dead || !token.IsDerived(t.ID) {
+			s.dead[t.ID] = t.Subject
+		}
 	}
 	s.bury(graves)
 	if err := s.deny(ctx, out.Matched, out.Position); err != nil {

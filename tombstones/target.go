@@ -19,6 +19,8 @@ type target struct {
 	// erasure and position are those of the tombstone, once there is one.
 	erasure  string
 	position uint64
+	// dead says that nothing opens the record: its own key is gone, or one above it.
+	dead bool
 }
 
 // find finds a record by its id alone: by its key row, which is there before the
@@ -31,7 +33,9 @@ func (e *Eraser) find(ctx context.Context, j *job, id string) (target, error) {
 	}
 	switch {
 	case errors.Is(err, seal.ErrKeyDestroyed):
-		return e.findWithoutKey(ctx, j, id)
+		t, err := e.findWithoutKey(ctx, j, id)
+		t.dead = true
+		return t, err
 	case damaged(err), errors.Is(err, events.ErrCorrupt):
 		// A fact can only be found by the views: let them know of it.
 		if _, err := e.catchUp(ctx); err != nil && !errors.Is(err, events.ErrBehind) {
