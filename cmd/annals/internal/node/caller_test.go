@@ -338,6 +338,7 @@ func (c *caller) claim(p *claim) {
 	a := c.call(ctx, c.tenant, http.MethodPost, "/v1/facts", body)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	p.unknown = strings.Contains(string(a.body), "unknown_source")
 	p.candidate, p.fact = text(a.body, "candidate_id"), text(a.body, "fact_id")
 	c.end(&p.written, a, http.StatusCreated)
 }

@@ -89,14 +89,21 @@ type claim struct {
 	predicate       string
 	observed        string
 	sources         []*episode
+	// unknown says that it was refused because a source was nowhere to be found.
+	unknown bool
 }
 
 // dead says that the fact was forgotten, or its subject, or all that it came
 // from, however late the proposal was answered. What was proposed only when its
-// sources were gone is what somebody says anew.
+// sources were gone is what somebody says anew. So is what was refused for a source
+// that is unknown: once the bytes of a forgotten subject are gone, nothing tells its
+// episodes from what never was.
 func (c *claim) dead(h *history, at int64) bool {
 	if slices.ContainsFunc(h.ends, func(e *ending) bool { return e.over(at) && e.coversClaim(c) }) {
 		return true
+	}
+	if c.unknown {
+		return false
 	}
 	had := slices.DeleteFunc(slices.Clone(c.sources), func(p *episode) bool { return p.dead(h, c.begun) })
 	return len(had) > 0 && !slices.ContainsFunc(had, func(p *episode) bool { return !p.dead(h, at) })

@@ -24,8 +24,6 @@ import (
 	"github.com/annals-memory/annals/cmd/annals/internal/auth"
 	"github.com/annals-memory/annals/cmd/annals/internal/node"
 	"github.com/annals-memory/annals/events"
-	"github.com/annals-memory/annals/events/natslog"
-	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/producers/embed"
 	"github.com/annals-memory/annals/producers/embed/uselite"
 	"github.com/annals-memory/annals/tombstones"
@@ -139,19 +137,7 @@ func (w *world) started() {
 // secondEraser forgets on the same log with keys and caches of its own.
 func secondEraser(f *fixture) *tombstones.Eraser {
 	f.t.Helper()
-	s, err := natslog.Open(f.t.Context(), f.Conn(), natslog.Config{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	root, err := seal.OpenFileRoot(filepath.Join(f.dir, "root.key"), seal.FileRootOptions{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	keys, err := seal.New(s.Keys(), root, seal.Options{Now: time.Now})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	e, err := f.EraserWith(keys)
+	e, err := f.EraserWith(otherKeys(f, f.streams().Keys()))
 	if err != nil {
 		f.t.Fatal(err)
 	}
