@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -72,14 +73,16 @@ type snapshotAnswer struct {
 // Snapshot writes a snapshot of a part to w and tells where the part stood when
 // it was begun: writers need not stop, and what they add is not in it. It has the
 // live messages alone, with their positions and times; a message that is deleted
-// meanwhile may be missing. A message that is damaged ends it. Whatever is said
-// of it, what was written before an error is of no use.
+// meanwhile may be missing. A message that is damaged ends it, and so does a
+// connection that is lost, which is ErrIncomplete. Whatever is said of it, what
+// was written before an error is of no use.
 func (s *Streams) Snapshot(ctx context.Context, part string, w io.Writer) (events.State, error) {
 	name, err := streamOf(part)
 	if err != nil {
 		return events.State{}, err
 	}
 	st := s.byName[name]
+	reconnects := st.nc.Stats().Reconnects
 	chunks, err := st.nc.SubscribeSync(nats.NewInbox())
 	if err != nil {
 		return events.State{}, translate("take snapshot", err)
@@ -96,14 +99,19 @@ func (s *Streams) Snapshot(ctx context.Context, part string, w io.Writer) (event
 	if err := copyChunks(ctx, chunks, w); err != nil {
 		return events.State{}, err
 	}
+	if st.nc.Stats().Reconnects != reconnects {
+		return events.State{}, fmt.Errorf("read snapshot: %w: the connection was lost meanwhile", ErrIncomplete)
+	}
 	return events.State{
 		Identity: st.identity, First: answer.State.FirstSeq, Last: answer.State.LastSeq,
 		Messages: answer.State.Msgs, Bytes: answer.State.Bytes,
 	}, nil
 }
 
+// copyChunks writes chunks until the empty one that ends them. All but the last are
+// counted by the server, so that none is lost without being missed.
 func copyChunks(ctx context.Context, chunks *nats.Subscription, w io.Writer) error {
-	for {
+	for n := 1; ; n++ {
 		m, err := nextChunk(ctx, chunks)
 		if err != nil {
 			return translate("read snapshot", err)
@@ -113,6 +121,9 @@ func copyChunks(ctx context.Context, chunks *nats.Subscription, w io.Writer) err
 				return fmt.Errorf("read snapshot: %w", ErrIncomplete)
 			}
 			return nil
+		}
+		if m.Reply != "" && !strings.HasSuffix(m.Reply, fmt.Sprintf(".%d.%d", len(m.Data), n)) {
+			return fmt.Errorf("read snapshot: %w", ErrIncomplete)
 		}
 		if _, err := w.Write(m.Data); err != nil {
 			return fmt.Errorf("write snapshot: %w", err)
