@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
@@ -41,7 +42,7 @@ func NewSuppressor(s *Service, eraser Forgetter, set *suppression.Set) (*Suppres
 // those of the eraser, of the views and ErrDamaged; values can be kept out by then.
 func (x *Suppressor) Forget(ctx context.Context, caller events.Caller, key string, req tombstones.ForgetRequest) (tombstones.Erasure, error) {
 	if req.Suppress && !req.DryRun {
-		if err := x.keepOut(ctx, caller, req); err != nil {
+		if err := x.keepOut(ctx, caller, commandForget, key, req); err != nil {
 			return tombstones.Erasure{}, err
 		}
 	}
@@ -56,8 +57,8 @@ func (x *Suppressor) Forget(ctx context.Context, caller events.Caller, key strin
 // episodes and facts of the subject.
 func (x *Suppressor) ForgetSubject(ctx context.Context, caller events.Caller, key, subject, reason string, suppress bool) (tombstones.Erasure, error) {
 	if suppress {
-		err := x.keepOut(ctx, caller, tombstones.ForgetRequest{Filter: &tombstones.Filter{Subject: subject}, Reason: reason})
-		if err != nil {
+		req := tombstones.ForgetRequest{Filter: &tombstones.Filter{Subject: subject}, Reason: reason}
+		if err := x.keepOut(ctx, caller, commandForgetSubject, key, req); err != nil {
 			return tombstones.Erasure{}, err
 		}
 	}
@@ -68,13 +69,19 @@ func (x *Suppressor) ForgetSubject(ctx context.Context, caller events.Caller, ke
 	return out, nil
 }
 
-func (x *Suppressor) keepOut(ctx context.Context, caller events.Caller, req tombstones.ForgetRequest) error {
+// The commands as the eraser derives the ids of their erasures, which are for ever.
+const (
+	commandForget        = "forget"
+	commandForgetSubject = "forget_subject"
+)
+
+// keepOut keeps out what a command names, unless it was made before: then all that
+// it forgets is kept out, and what it names by now is not what it forgets.
+func (x *Suppressor) keepOut(ctx context.Context, caller events.Caller, command, key string, req tombstones.ForgetRequest) error {
 	if !caller.Has(events.RoleAdmin) {
 		return events.ErrForbidden
 	}
-	req.DryRun = true
-	named, err := x.eraser.Forget(ctx, caller, "", req)
-	if err != nil {
+	if err := events.CheckIdempotencyKey(key); err != nil {
 		return fmt.Errorf("forget: %w", err)
 	}
 	tenant, err := x.s.keys.Tenant(ctx, caller.Tenant, false)
@@ -84,76 +91,114 @@ func (x *Suppressor) keepOut(ctx context.Context, caller events.Caller, req tomb
 	if err != nil {
 		return fmt.Errorf("find tenant: %w", err)
 	}
-	state, err := x.s.views.Snapshot(ctx)
-	if err != nil {
-		return fmt.Errorf("open snapshot: %w", err)
+	principal := token.Principal(tenant, caller.Principal)
+	if made, err := x.made(ctx, tenant, command, principal, key); err != nil || made {
+		return err
 	}
-	defer state.Close() //nolint:errcheck // A snapshot that was only read has nothing to lose.
-	r := &reading{tenant: tenant, token: tenant.Token(), snap: state}
-	var values []string
-	for _, id := range named.IDs {
-		value, ok, err := x.value(ctx, r, token.CanonicalID(id))
+	req.DryRun = true
+	named, err := x.eraser.Forget(ctx, caller, "", req)
+	if err != nil {
+		return fmt.Errorf("forget: %w", err)
+	}
+	for ids := range slices.Chunk(named.IDs, pageSize) {
+		values, err := x.values(ctx, tenant.Token(), ids)
 		if err != nil {
 			return err
 		}
-		if ok {
-			values = append(values, value)
+		if err := x.set.Add(ctx, tenant, principal, values); err != nil {
+			return fmt.Errorf("keep out: %w", err)
 		}
-	}
-	if err := x.set.Add(ctx, tenant, token.Principal(tenant, caller.Principal), values); err != nil {
-		return fmt.Errorf("keep out: %w", err)
 	}
 	return nil
 }
 
-// value reads a record, also one under a legal hold: of what it says nothing is
-// shown, and only a keyed hash is kept. One that is forgotten has none.
-func (x *Suppressor) value(ctx context.Context, r *reading, id string) (string, bool, error) {
-	e, err := r.snap.Episode(r.token, id)
-	switch {
-	case err == nil && e.Forgotten:
-		return "", false, nil
-	case err == nil:
-		plain, err := x.open(ctx, r.token, episodeItem(&e), record{events.KindEpisode, id, id})
-		if plain == nil || err != nil {
-			return "", false, err
+// made reports whether a command under a key has begun to forget, which it does
+// only when all that it names is kept out.
+func (x *Suppressor) made(ctx context.Context, tenant *seal.Tenant, command, principal, key string) (bool, error) {
+	if key == "" {
+		return false, nil
+	}
+	_, err := x.s.keys.Record(ctx, tenant.Token(), token.Erasure(tenant, command, principal, key))
+	if errors.Is(err, seal.ErrKeyDestroyed) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("find erasure: %w", err)
+	}
+	return true, nil
+}
+
+// values reads records, also those under a legal hold: of what they say nothing is
+// shown, and only keyed hashes are kept. What is forgotten has none.
+func (x *Suppressor) values(ctx context.Context, tenant string, ids []string) ([]string, error) {
+	items, of, err := x.items(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := x.s.openAll(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]string, 0, len(opened))
+	for i, plain := range opened {
+		if plain == nil {
+			err := x.s.lost(ctx, tenant, of[i].kind, of[i].aggregate, items[i].Scope.Subject)
+			if !errors.Is(err, events.ErrForgotten) {
+				return nil, err
+			}
+			continue
 		}
+		value, err := comparedValue(of[i].kind, plain)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	return values, nil
+}
+
+// items are the contents of the records that are there.
+func (x *Suppressor) items(ctx context.Context, tenant string, ids []string) (items []seal.Item, of []record, err error) {
+	snap, err := x.s.views.Snapshot(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open snapshot: %w", err)
+	}
+	defer snap.Close() //nolint:errcheck // A snapshot that was only read has nothing to lose.
+	for _, id := range ids {
+		id = token.CanonicalID(id)
+		e, err := snap.Episode(tenant, id)
+		switch {
+		case err == nil && e.Forgotten:
+			continue
+		case err == nil:
+			items, of = append(items, episodeItem(&e)), append(of, record{events.KindEpisode, id, id})
+			continue
+		case !errors.Is(err, events.ErrNotFound):
+			return nil, nil, fmt.Errorf("read episode: %w", err)
+		}
+		f, err := snap.Fact(tenant, id)
+		switch {
+		case errors.Is(err, events.ErrNotFound):
+			continue
+		case err != nil:
+			return nil, nil, fmt.Errorf("read fact: %w", err)
+		case f.Status == events.StatusDeleted, undecided(&f, f.Status):
+			continue
+		}
+		items, of = append(items, factItem(&f)), append(of, record{events.KindFact, id, f.Slot})
+	}
+	return items, of, nil
+}
+
+// comparedValue is the text of an episode or the value of a fact, as it is compared.
+func comparedValue(kind events.Kind, plain []byte) (string, error) {
+	if kind == events.KindEpisode {
 		content, err := parse[events.EpisodeContent](plain)
-		return content.Text, err == nil, err
-	case !errors.Is(err, events.ErrNotFound):
-		return "", false, fmt.Errorf("read episode: %w", err)
-	}
-	f, err := r.snap.Fact(r.token, id)
-	switch {
-	case errors.Is(err, events.ErrNotFound):
-		return "", false, nil
-	case err != nil:
-		return "", false, fmt.Errorf("read fact: %w", err)
-	case f.Status == events.StatusDeleted, undecided(&f, f.Status):
-		return "", false, nil
-	}
-	plain, err := x.open(ctx, r.token, factItem(&f), record{events.KindFact, id, f.Slot})
-	if plain == nil || err != nil {
-		return "", false, err
+		return content.Text, err
 	}
 	content, err := parse[events.FactContent](plain)
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
-	return suppression.Value(content.Predicate, content.Value), true, nil
-}
-
-// open opens one content, nil if it was forgotten.
-func (x *Suppressor) open(ctx context.Context, tenant string, item seal.Item, of record) ([]byte, error) {
-	opened, err := x.s.openAll(ctx, []seal.Item{item})
-	if err != nil {
-		return nil, err
-	}
-	if opened[0] != nil {
-		return opened[0], nil
-	}
-	if err := x.s.lost(ctx, tenant, of.kind, of.aggregate, item.Scope.Subject); !errors.Is(err, events.ErrForgotten) {
-		return nil, err
-	}
-	return nil, nil //nolint:nilnil // The absence of a content is an answer.
+	return suppression.Value(content.Predicate, content.Value), nil
 }
