@@ -39,6 +39,8 @@
 //     the tree is the one that was there when its checkpoint was made, every empty
 //     position is named as erased, and log, ledger and keys reach at least as far
 //     as the anchor says. Anything else is a *[DamageError], and nothing was written.
+//   - A log that becomes shorter than the tree while the ledger is open is damage,
+//     found by the next checkpoint once [Config.Patience] is over.
 //   - A log without its anchor, an anchor without its log, and another log's
 //     anchor are damage. Both missing is the first start.
 //   - A position counts as erased in the log that it was named of, not in what a

@@ -24,8 +24,8 @@ type Config struct {
 	// Join allows a directory that has neither key nor anchor to begin on a ledger
 	// that has records: another process's, on a log that several share.
 	Join bool
-	// Patience is how long a log may deliver nothing of what it has before it
-	// counts as damaged, 30 seconds if zero.
+	// Patience is how long a log may deliver nothing of what it has, or say that it
+	// is shorter than it was, before it counts as damaged, 30 seconds if zero.
 	Patience time.Duration
 	// Rand is what the key is made from.
 	Rand io.Reader

@@ -50,25 +50,51 @@ func (l *Ledger) Run(ctx context.Context) error {
 
 // glance makes a checkpoint if there is enough that is new.
 func (l *Ledger) glance(ctx context.Context, due bool) (bool, error) {
-	state, err := l.config.Log.State(ctx)
+	last, err := l.head(ctx)
 	if err != nil {
-		return false, fmt.Errorf("state of the log: %w", err)
+		return false, err
 	}
 	covered := l.Covered()
-	if state.Last <= covered || (!due && state.Last-covered < maxLeaves) {
+	if last <= covered || (!due && last-covered < maxLeaves) {
 		return false, nil
 	}
-	return true, l.cover(ctx, state.Last)
+	return true, l.cover(ctx, last)
+}
+
+// head is the last position of the log. A log that ends before the tree does, and
+// goes on to for as long as patience lasts, was set back: what it takes next would
+// have the positions of what it lost.
+func (l *Ledger) head(ctx context.Context) (uint64, error) {
+	covered := l.Covered()
+	for waited := time.Duration(0); ; waited += glance {
+		state, err := l.config.Log.State(ctx)
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("state of the log: %w", err)
+		case state.Last >= covered:
+			return state.Last, nil
+		case waited >= l.config.Patience:
+			return 0, damage(KindLogShort, state.Last)
+		}
+		timer := time.NewTimer(glance)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return 0, fmt.Errorf("state of the log: %w", context.Cause(ctx))
+		}
+	}
 }
 
 // Checkpoint makes the tree cover what was in the log when it was called, and
-// writes the anchor, whether there is anything new or not. It needs no Run.
+// writes the anchor, whether there is anything new or not. It needs no Run. A log
+// that has become shorter than the tree is KindLogShort.
 func (l *Ledger) Checkpoint(ctx context.Context) error {
-	state, err := l.config.Log.State(ctx)
+	last, err := l.head(ctx)
 	if err != nil {
 		return fmt.Errorf("make checkpoint: %w", err)
 	}
-	return l.cover(ctx, state.Last)
+	return l.cover(ctx, last)
 }
 
 // cover makes the tree cover the positions up to last and writes the anchor.
