@@ -219,11 +219,11 @@ func (e *export) open(ctx context.Context, items []seal.Item, ids []record) ([][
 	}
 	err = e.at(ctx, func(fresh *projectors.Snapshot) error {
 		for i, id := range ids {
-			kept, err := fresh.Owner(e.token, id.id)
+			kept, err := e.kept(fresh, id)
 			switch {
 			case err != nil:
-				return fmt.Errorf("read record: %w", err)
-			case kept == "":
+				return err
+			case !kept:
 				opened[i] = nil
 			case opened[i] == nil:
 				if err := e.s.lost(ctx, e.token, id.kind, id.aggregate, e.sid); !errors.Is(err, events.ErrForgotten) {
@@ -234,6 +234,29 @@ func (e *export) open(ctx context.Context, items []seal.Item, ids []record) ([][
 		return nil
 	})
 	return opened, err
+}
+
+// kept reports whether a record is there and neither it nor all that it rests on was
+// forgotten. One that is held is kept.
+func (e *export) kept(snap *projectors.Snapshot, r record) (bool, error) {
+	forgotten := false
+	var err error
+	if r.kind == events.KindEpisode {
+		var row projectors.EpisodeRow
+		row, err = snap.Episode(e.token, r.id)
+		forgotten = row.Forgotten
+	} else {
+		var row projectors.FactRow
+		row, err = snap.Fact(e.token, r.id)
+		forgotten = row.Status == events.StatusDeleted
+	}
+	if errors.Is(err, events.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read record: %w", err)
+	}
+	return !forgotten, nil
 }
 
 // record names what is opened.
@@ -249,7 +272,7 @@ func (e *export) subject(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read subject: %w", err)
 		}
-		if e.after(r.RecordedAt) {
+		if r.Position > e.header.Position || e.after(r.RecordedAt) {
 			break
 		}
 		for _, ev := range r.Events {
@@ -279,9 +302,6 @@ func (e *export) subjectEvent(ctx context.Context, r *events.Recorded, ev events
 	case events.ConsentWithdrawn:
 		return e.out.add(LineConsent, ExportConsent{Type: LineConsent, Token: ev.Category, RecordedAt: at})
 	case events.SubjectExported:
-		if ev.Export == e.header.Export {
-			return nil
-		}
 		return e.out.add(LineRecipient, ExportRecipient{
 			Type: LineRecipient, Export: ev.Export, Principal: r.Principal, Position: ev.Position, Count: ev.Count, RecordedAt: at,
 		})

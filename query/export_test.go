@@ -15,6 +15,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/internal/nodetest"
 	"github.com/annals-memory/annals/producers"
 	"github.com/annals-memory/annals/query"
 )
@@ -302,5 +304,64 @@ func TestExportOfHeld(t *testing.T) {
 	lines := decodeLines(t, out.Bytes())
 	if len(lines[query.LineEpisode]) != 1 || len(lines[query.LineHold]) != 1 || lines[query.LineHold][0]["held"] != true {
 		t.Errorf("lines: %s", out.String())
+	}
+}
+
+// A fact that loses its only source while it is opened is left out.
+func TestExportOfWhatLosesItsSourceMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, forgotten := range []bool{false, true} {
+		rows := &hookedRows{Rows: seal.NewMemRows()}
+		o := options(nil)
+		o.Rows = rows
+		n, s := &node{nodetest.Start(t, o)}, newSigning(t)
+		source := n.Tell("maria", "maria lives in Lima")
+		n.Tell("maria", "maria is here")
+		n.Promoted(fact("maria", "city", `"Lima"`, day(1), source))
+		must(t, n.Views.WaitFor(t.Context(), n.End()))
+		n.Clock.Days(1) // no key is remembered
+		last := n.lastOf(events.KindEpisode, source)
+		forget := func() {
+			_, err := n.Events.Append(t.Context(), events.Commit{
+				ID: newID(), Aggregate: last.Aggregate, Time: n.Clock.Now(),
+				Events: []events.Event{events.EpisodeForgotten{Subject: n.subject("maria"), Erasure: newID()}},
+			}, events.Expect(last.Position))
+			must(t, err)
+			must(t, n.Views.WaitFor(t.Context(), n.End()))
+		}
+		var out bytes.Buffer
+		w := writerFunc(func(b []byte) (int, error) {
+			// The episodes are written; the next keys that are read are of facts.
+			if forgotten && bytes.Contains(b, []byte("maria is here")) {
+				rows.hook.Store(&forget)
+			}
+			return out.Write(b)
+		})
+		must(t, n.exporter(s).Export(t.Context(), as(events.RoleAuditor), query.ExportRequest{Subject: "maria", WaitFor: n.End()}, w))
+		if rows.hook.Load() != nil {
+			t.Error("nothing was opened")
+		}
+		if facts := len(decodeLines(t, out.Bytes())[query.LineFact]); facts == 0 != forgotten {
+			t.Errorf("its source is forgotten: %v; facts: %d", forgotten, facts)
+		}
+	}
+}
+
+// What is recorded of the subject itself while it is exported is not in the export.
+func TestExportEndsAtItsPosition(t *testing.T) {
+	t.Parallel()
+	n, s := inMemory(t), newSigning(t)
+	n.Tell("maria", "maria is here")
+	n.change("maria", events.SubjectHeld{Hold: "before"})
+	var out bytes.Buffer
+	w := writerFunc(func(b []byte) (int, error) {
+		if bytes.Contains(b, []byte(`"type":"header"`)) {
+			n.change("maria", events.SubjectReleased{Hold: "before"})
+		}
+		return out.Write(b)
+	})
+	must(t, n.exporter(s).Export(t.Context(), as(events.RoleAuditor), query.ExportRequest{Subject: "maria", WaitFor: n.End()}, w))
+	if holds := decodeLines(t, out.Bytes())[query.LineHold]; len(holds) != 1 || holds[0]["held"] != true {
+		t.Errorf("holds: %v", holds)
 	}
 }

@@ -22,10 +22,10 @@ const (
 
 // FactLineage returns what a fact came from and what came from it. Sources that
 // were forgotten are named and shown as forgotten, without anything they held;
-// so is everything else in the lineage, and what is kept under a legal hold. It reads the slot from the log, because
-// the views know no longer what a fact has lost. Auditors may ask too and get no
-// references to sources outside. The errors are those of [Service.Fact] and the
-// log's.
+// so is everything else in the lineage, and what is kept under a legal hold. It
+// reads the slot from the log, because the views know no longer what a fact has
+// lost. Auditors may ask too and get no references to sources outside. The errors
+// are those of [Service.Fact] and the log's.
 func (s *Service) FactLineage(ctx context.Context, caller events.Caller, req RecordRequest) (LineageAnswer, error) {
 	r, err := s.open(ctx, caller, req.WaitFor,
 		events.RoleAgent, events.RoleReviewer, events.RoleAdmin, events.RoleAuditor)
@@ -137,7 +137,7 @@ func appendNew(list []string, ids ...string) []string {
 }
 
 // sourceLinks says of each source episode what is left of it. An id that never
-// was an episode of the tenant is left out.
+// was an episode of the tenant looks like one that was forgotten.
 func (s *Service) sourceLinks(ctx context.Context, r *reading, ids []string, caller events.Caller) ([]Link, error) {
 	var links []Link
 	var items []seal.Item
