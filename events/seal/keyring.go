@@ -153,6 +153,16 @@ func (k *Keyring) readAgain(ctx context.Context, row Row) (Row, error) {
 	return again, wrapError("read key again", err)
 }
 
+// newer reads a row again that did not open, and says whether it was written since:
+// by a rotation that has ended meanwhile. One that is gone is [ErrNoRow].
+func (k *Keyring) newer(ctx context.Context, row Row) (again Row, isNewer bool, err error) {
+	again, err = k.rows.Get(ctx, row.Key)
+	if err != nil {
+		return Row{}, false, fmt.Errorf("read key again: %w", err)
+	}
+	return again, again.Revision != row.Revision, nil
+}
+
 // createTenantKey makes a K1, or reads that of whoever was faster.
 func (k *Keyring) createTenantKey(ctx context.Context, tenant string) (chainKey, error) {
 	current, err := drawSecret(k.rand)

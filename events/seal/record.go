@@ -221,6 +221,20 @@ func (k *Keyring) Record(ctx context.Context, tenant, record string) (*Record, e
 		return nil, fmt.Errorf("read record key: %w", err)
 	}
 	rec, err := k.recordOf(ctx, tenant, record, row.Value)
+	for errors.Is(err, ErrTampered) {
+		again, isNewer, readErr := k.newer(ctx, row)
+		if errors.Is(readErr, ErrNoRow) {
+			return nil, &KeyDestroyedError{Level: LevelRecord}
+		}
+		if readErr != nil {
+			return nil, readErr
+		}
+		if !isNewer {
+			break
+		}
+		row = again
+		rec, err = k.recordOf(ctx, tenant, record, row.Value)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,11 @@ func (t *Tenant) SubjectID(ctx context.Context, name string, create bool) (sid s
 	if err != nil {
 		return "", fmt.Errorf("read subject id: %w", err)
 	}
-	if sid, err = t.openSubject(ctx, hash, row.Value); err != nil {
+	sid, row, err = t.openRow(ctx, hash, row)
+	if errors.Is(err, ErrNoRow) {
+		return "", ErrUnknownSubject // dropped meanwhile
+	}
+	if err != nil {
 		return "", err
 	}
 	t.ring.kept.put(row.Key, ownerOf(t.token, sid), row.Value, asked, epoch)
@@ -91,7 +96,10 @@ func (t *Tenant) dropSubject(ctx context.Context, sid, nameHash string) error {
 		if err != nil {
 			return fmt.Errorf("read subject id: %w", err)
 		}
-		stored, err := t.openSubject(ctx, nameHash, row.Value)
+		stored, row, err := t.openRow(ctx, nameHash, row)
+		if errors.Is(err, ErrNoRow) {
+			return nil
+		}
 		if err != nil || stored != sid {
 			return err
 		}
@@ -112,7 +120,10 @@ func (t *Tenant) DropSubjectID(ctx context.Context, sid string) error {
 			return fmt.Errorf("list subject ids: %w", err)
 		}
 		hash := row.Key[len(prefix)+1:]
-		stored, err := t.openSubject(ctx, hash, row.Value)
+		stored, _, err := t.openRow(ctx, hash, row)
+		if errors.Is(err, ErrNoRow) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -146,6 +157,22 @@ func (t *Tenant) createSubject(ctx context.Context, hash string) error {
 		return fmt.Errorf("create subject id: %w", err)
 	}
 	return nil
+}
+
+// openRow opens the row of a name, and returns it as it was then: one that a
+// rotation has overtaken since it was read is read again.
+func (t *Tenant) openRow(ctx context.Context, hash string, row Row) (sid string, _ Row, err error) {
+	for {
+		sid, err := t.openSubject(ctx, hash, row.Value)
+		if !errors.Is(err, ErrTampered) {
+			return sid, row, err
+		}
+		again, isNewer, readErr := t.ring.newer(ctx, row)
+		if readErr != nil || !isNewer {
+			return "", row, cmp.Or(readErr, err)
+		}
+		row = again
+	}
 }
 
 // openSubject asks for the K1 itself when a cached one may be from before a
