@@ -39,5 +39,8 @@
 //     Nothing shows it, and it goes when the hold is lifted.
 //   - A consent that was given behind the data artefact comes back without its words:
 //     they were sealed in the log.
+//   - Values that were kept out, exports that were written down and the progress of
+//     erasures are in the log alone: what was written of them behind the data artefact
+//     is lost with it. A value that was to be kept out since can come in again.
 //   - What was in quarantine is not in a backup.
 package backup

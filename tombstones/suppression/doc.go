@@ -3,7 +3,7 @@
 //
 // They are events of one aggregate for each tenant, and not rows beside the keys:
 // so they are in the order of the log and in its tree, every process knows them, a
-// restore has them, and a tenant that never used them has nothing at all.
+// backup has them, and a tenant that never used them has nothing at all.
 //
 // # Guarantees
 //
@@ -17,6 +17,8 @@
 //
 // # Not guaranteed
 //
+//   - A restore has those that the restored log has: what was added behind it has to
+//     be added again.
 //   - A value that another process added is kept out here a second later at most.
 //   - A paraphrase, a translation or a text that has the value as a part is
 //     another value.
