@@ -2,6 +2,7 @@ package pebbleindex
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -196,6 +197,46 @@ func TestRemoveSubjectInSteps(t *testing.T) {
 			}
 			if diff := cmp.Diff(before, b.keys(t)); diff != "" {
 				t.Fatalf("rows are left:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRemoveSubjectFindsDamage holds that the removal of a subject does not end well when it cannot tell which document a row
+// is of, or when nothing leads from the document to the row: the row would stay.
+func TestRemoveSubjectFindsDamage(t *testing.T) {
+	t.Parallel()
+	d := small(1, 1, 2)
+	for name, damage := range map[string]func(b backend, batch *pebble.Batch) error{
+		"none": func(backend, *pebble.Batch) error { return nil },
+		"a name that does not end": func(b backend, batch *pebble.Batch) error {
+			key := b.ix.forwardKey(nil, "acme", "s", 0)
+			value := []byte(b.keys(t)[string(key)])
+			value[bytes.Index(value, []byte("id-1"))-1] = 255
+			return batch.Set(key, value, nil)
+		},
+		"another name": func(b backend, batch *pebble.Batch) error {
+			key := b.ix.forwardKey(nil, "acme", "s", 0)
+			value := []byte(b.keys(t)[string(key)])
+			return batch.Set(key, bytes.Replace(value, []byte("id-1"), []byte("id-7"), 1), nil)
+		},
+		"no way to the row": func(b backend, batch *pebble.Batch) error {
+			return batch.Delete(b.ix.idKey(nil, "acme", d.ID), nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBackend(t)
+			if err := b.Apply(t.Context(), []index.Op{d}); err != nil {
+				t.Fatal(err)
+			}
+			batch := b.db.NewBatch()
+			if err := errors.Join(damage(b, batch), batch.Commit(pebble.NoSync)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := b.ix.NewWriter(b.db).RemoveSubject("acme", "s")
+			if (err == nil) != (name == "none") || err != nil && !errors.Is(err, index.ErrCorrupt) {
+				t.Errorf("remove subject: %v", err)
 			}
 		})
 	}

@@ -224,8 +224,12 @@ func (w *Writer) RemoveSubject(tenant, subject string) (more bool, err error) {
 		return false, err
 	}
 	for _, id := range ids {
-		if _, err := w.entry(tenant, id); err != nil {
+		e, err := w.entry(tenant, id)
+		if err != nil {
 			return false, err
+		}
+		if e.stored == nil || e.stored.subject != subject {
+			return false, fmt.Errorf("remove subject: follow id row: %w", index.ErrCorrupt) // its rows would stay
 		}
 	}
 	for _, e := range w.order {
