@@ -76,6 +76,7 @@ func Run(ctx context.Context, open Open, o Options) (Report, error) {
 			{"recall", func(ctx context.Context) error { return b.recall(ctx, large) }},
 			{"size", b.size},
 			{"replay", b.replayAll},
+			{"forget", b.forget},
 		}
 	})
 	if err != nil {

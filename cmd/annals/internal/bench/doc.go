@@ -7,6 +7,11 @@
 // the run. Scopes too large for the built-in model are measured with [StandIn],
 // and the names of those figures end in _stand_in_vectors.
 //
+// Forgetting is measured on the node of the large scopes, from the call to each
+// level: some single records, a subject with a thousand memories, and the largest
+// scope. What denies and shreds a subject must not take longer the more is kept of
+// it.
+//
 // Not guaranteed: that absolute figures repeat. Compare ratios, on a quiet
 // machine.
 package bench
