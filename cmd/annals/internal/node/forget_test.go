@@ -151,6 +151,24 @@ func TestForgottenStaysForgotten(t *testing.T) {
 					t.Errorf("the trace still holds the question: %s", a.body)
 				}
 			}
+			begun := map[string]bool{}
+			for _, s := range f.Views().Status(t.Context()) {
+				a := f.do(token, http.MethodPost, "/v1/projections/"+s.Projection+"/replay", obj{}, http.StatusAccepted)
+				begun[get[string](a, "id")] = true
+			}
+			check("while views are replayed")
+			for len(begun) > 0 {
+				for id := range begun {
+					switch a := f.do(token, http.MethodGet, "/v1/operations/"+id, nil, http.StatusOK); get[string](a, "state") {
+					case "done":
+						delete(begun, id)
+					case "failed":
+						t.Fatalf("a replay failed: %s", a.body)
+					}
+				}
+				check("while views are replayed")
+			}
+			check("from replayed views")
 			f.close()
 			f.start()
 			f.settle()

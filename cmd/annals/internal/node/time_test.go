@@ -52,16 +52,22 @@ func (f *fixture) startViews() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	f.Node = n
+	f.runViews()
+}
+
+// runViews runs them until the fixture stops.
+func (f *fixture) runViews() {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- n.Views().Run(ctx) }()
-	f.Node, f.stop = n, func() error {
+	go func() { ended <- f.Views().Run(ctx) }()
+	f.stop = sync.OnceValue(func() error {
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			return err
 		}
 		return nil
-	}
+	})
 }
 
 // folded returns when the views have all that is in the log.
@@ -203,6 +209,30 @@ func TestRetentionInTime(t *testing.T) { //nolint:paralleltest // See inBubble.
 		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 			f.t.Error(err)
 		}
+	})
+}
+
+// A forget is not acknowledged while a view has not folded its tombstone, and a
+// read that waits for it is refused, not answered. The same call completes it.
+func TestForgetWaitsForViews(t *testing.T) { //nolint:paralleltest // See inBubble.
+	inBubble(t, false, func(f *fixture) {
+		token := f.token("acme")
+		id, kept := f.capture(token, "maria", "She likes plumcake."), f.capture(token, "maria", "She paints.")
+		f.folded()
+		if err := f.stop(); err != nil {
+			f.t.Fatal(err)
+		}
+		before := f.head()
+		f.do(token, http.MethodDelete, "/v1/episodes/"+id, nil, http.StatusServiceUnavailable)
+		if f.head() == before {
+			f.t.Error("control: no tombstone was written")
+		}
+		f.do(token, http.MethodGet, "/v1/episodes/"+id+"?wait_for="+strconv.FormatUint(f.head(), 10), nil, http.StatusServiceUnavailable)
+		f.do(token, http.MethodPost, "/v1/forget", obj{"filter": obj{"subject": "maria"}}, http.StatusServiceUnavailable)
+		f.runViews()
+		f.do(token, http.MethodDelete, "/v1/episodes/"+id, nil, http.StatusAccepted)
+		f.do(token, http.MethodGet, "/v1/episodes/"+id, nil, http.StatusGone)
+		f.do(token, http.MethodGet, "/v1/episodes/"+kept, nil, http.StatusOK)
 	})
 }
 
