@@ -41,7 +41,7 @@ const rotateEvery = 10 * time.Minute
 // maxSubjects is how many subjects are rotated at once.
 const maxSubjects = 1_000
 
-// rotateOn rotates the subjects of what was purged until the context ends.
+// rotateOn rotates the subjects of what was erased until the context ends.
 func (e *Eraser) rotateOn(ctx context.Context) {
 	every := e.rotation.Every
 	if every <= 0 {
@@ -56,7 +56,7 @@ func (e *Eraser) rotateOn(ctx context.Context) {
 }
 
 // rotateSubjects replaces the keys of the subjects that have lost records to an
-// erasure that is purged, and enters that.
+// erasure that is shredded, and enters that.
 func (e *Eraser) rotateSubjects(ctx context.Context) error {
 	e.rotating.Lock()
 	defer e.rotating.Unlock()
@@ -66,7 +66,8 @@ func (e *Eraser) rotateSubjects(ctx context.Context) error {
 
 // PrepareRoot replaces the keys of subjects and tenants that have lost something
 // since the last time. It is to be called right before the root's key is replaced:
-// what was purged before it is dead in backups behind that, see [Eraser.RootReplaced].
+// what was shredded before it is dead in backups behind that, see
+// [Eraser.RootReplaced].
 func (e *Eraser) PrepareRoot(ctx context.Context) error {
 	if e.rotation == nil {
 		return nil
@@ -116,10 +117,14 @@ func (e *Eraser) rotatedSubjects(ctx context.Context) ([]*account, error) {
 	subjects := make(map[string]map[string]bool)
 	due := make(map[string][]*account)
 	counts := make(map[*account]int)
-	for _, k := range e.waiting.list() {
+	// What is shredded and not yet purged is ready for it too.
+	for _, k := range slices.Concat(e.waiting.list(), e.unfinished.list()) {
 		a := accountOf(k.tenant, k.erasure)
 		if err := e.readAccount(ctx, a); err != nil {
 			return nil, err
+		}
+		if !a.state.Level.AtLeast(LevelShredded) || a.state.Level.AtLeast(LevelBackupsDead) {
+			continue
 		}
 		list = append(list, a)
 		if p := progressOf(&a.state, storeRotation); p.Planned > 0 && p.Done >= p.Planned-1 {
