@@ -217,6 +217,12 @@ func (e *engine) bury(tenant string, k key, erasure string, r *events.Recorded) 
 	return err == nil, err
 }
 
+// denied lets it be known that readers see nothing of a subject any more, before its rows are cleared.
+func (e *engine) denied(r *events.Recorded) error {
+	e.state.denied = r.Position
+	return e.commit()
+}
+
 // page is the number of rows that one batch removes or looks at, at most, while a commit that reaches many is folded.
 const page = 256
 

@@ -159,9 +159,26 @@ func (l *lane) position() uint64 {
 }
 
 func (l *lane) wait(ctx context.Context, position uint64) error {
+	return l.await(ctx, position, func(s *viewState) uint64 { return s.position })
+}
+
+// waitDenied waits until a tombstone denies what it ends, or is folded.
+func (l *lane) waitDenied(ctx context.Context, position uint64) error {
+	return l.await(ctx, position, func(s *viewState) uint64 { return max(s.position, s.denied) })
+}
+
+// waitCleared waits until what was denied by now is cleared.
+func (l *lane) waitCleared(ctx context.Context) error {
+	l.mu.Lock()
+	denied := l.state.denied
+	l.mu.Unlock()
+	return l.wait(ctx, denied)
+}
+
+func (l *lane) await(ctx context.Context, position uint64, of func(*viewState) uint64) error {
 	for {
 		l.mu.Lock()
-		at, moved := l.state.position, l.moved
+		at, moved := of(&l.state), l.moved
 		l.mu.Unlock()
 		if at >= position {
 			return nil

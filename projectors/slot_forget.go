@@ -106,7 +106,7 @@ func (f *slotFold) forgetEpisode(ctx context.Context, r *events.Recorded, ev eve
 	if err := f.user.episodeGone(t, sid, id); err != nil {
 		return err
 	}
-	return f.maskUnder(ctx, t, newKey(sortFromEpisode).part(t).part(id), r.Position)
+	return f.maskUnder(ctx, t, newKey(sortFromEpisode).part(t).part(id), "", r.Position)
 }
 
 // forgetSubject buries a subject, removes all rows about it, and masks the facts of others that had no other source. It
@@ -119,6 +119,13 @@ func (f *slotFold) forgetSubject(ctx context.Context, r *events.Recorded, ev eve
 	if err := f.bury(t, sid, kindSubject, sid, ev.Erasure, r); err != nil {
 		return err
 	}
+	// First what denies all of it to readers, then what takes the longer the more there is.
+	if err := f.maskUnder(ctx, t, newKey(sortFromSubject).part(t).part(sid), sid, r.Position); err != nil {
+		return err
+	}
+	if err := f.e.denied(r); err != nil {
+		return err
+	}
 	f.cache.forget(t, sid)
 	if err := f.clearFacts(t, sid); err != nil {
 		return err
@@ -129,10 +136,7 @@ func (f *slotFold) forgetSubject(ctx context.Context, r *events.Recorded, ev eve
 	if err := f.clearTombs(t, sid); err != nil {
 		return err
 	}
-	if err := f.e.leaveSubject(t, sid, ev.Erasure); err != nil {
-		return err
-	}
-	return f.maskUnder(ctx, t, newKey(sortFromSubject).part(t).part(sid), r.Position)
+	return f.e.leaveSubject(t, sid, ev.Erasure)
 }
 
 // clearFacts removes the facts of a subject with all that leads to them.
@@ -202,9 +206,13 @@ func (f *slotFold) clearTombs(tenant, sid string) error {
 	})
 }
 
-// maskUnder recomputes the masks of the facts that lineage rows under a prefix lead to.
-func (f *slotFold) maskUnder(ctx context.Context, tenant string, prefix key, position uint64) error {
-	return f.e.visit(prefix, func(k, _ []byte) error {
+// maskUnder recomputes the masks of the facts that lineage rows under a prefix lead to, but of none about a subject that goes
+// as a whole.
+func (f *slotFold) maskUnder(ctx context.Context, tenant string, prefix key, goes string, position uint64) error {
+	return f.e.visit(prefix, func(k, value []byte) error {
+		if goes != "" && string(value) == goes {
+			return nil
+		}
 		slot, rest, ok := cutPart(k[len(prefix):])
 		if !ok {
 			return errRow(k[0])

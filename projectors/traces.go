@@ -179,6 +179,9 @@ func (f *traces) forget(r *events.Recorded, e events.SubjectForgotten) error {
 	if _, err := f.e.bury(t, subjectTombKey(t, sid), e.Erasure, r); err != nil {
 		return err
 	}
+	if err := f.e.denied(r); err != nil {
+		return err
+	}
 	if err := f.e.leaveSubject(t, sid, e.Erasure); err != nil {
 		return err
 	}

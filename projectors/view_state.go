@@ -22,6 +22,9 @@ type viewState struct {
 	unopened uint64
 	// holds is the number of legal holds.
 	holds uint64
+	// denied is the position of the last tombstone of a subject whose rows no reader gets to see any more, though they may still
+	// be there. It is not stored.
+	denied uint64
 }
 
 func stateKey() []byte { return newKey(sortState).part("state") }

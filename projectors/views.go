@@ -80,6 +80,19 @@ func (v *Views) WaitFor(ctx context.Context, position uint64) error {
 	return nil
 }
 
+// WaitDenied returns when readers of every serving view see nothing any more of what a tombstone at the position ends, and
+// everything before it is folded. The rows of a subject may still be there then, and what comes after is not folded while they
+// are cleared: it takes no longer the more is kept of the subject, which [Views.WaitFor] does. If the context ends first, the
+// error matches [events.ErrBehind].
+func (v *Views) WaitDenied(ctx context.Context, position uint64) error {
+	for _, l := range v.lanes {
+		if err := l.waitDenied(ctx, position); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Position returns the lowest position of the serving views.
 func (v *Views) Position() uint64 {
 	lowest := v.lanes[0].position()

@@ -36,6 +36,14 @@ func (v ErasingViews) WaitFor(ctx context.Context, position uint64) error {
 	return nil
 }
 
+// WaitDenied implements [tombstones.Views].
+func (v ErasingViews) WaitDenied(ctx context.Context, position uint64) error {
+	if err := v.views.WaitDenied(ctx, position); err != nil {
+		return fmt.Errorf("wait for position: %w", err)
+	}
+	return nil
+}
+
 // Snapshot implements [tombstones.Views].
 func (v ErasingViews) Snapshot(ctx context.Context) (tombstones.Snapshot, error) {
 	snap, err := v.views.Snapshot(ctx)
@@ -225,7 +233,9 @@ func (s *erasingSnapshot) within(tenant string, id projectors.MemoryID, m *tombs
 }
 
 // by says whether the principal is the one that is asked for, if one is.
-func by(m *tombstones.Match, principal string) bool { return m.Principal == "" || m.Principal == principal }
+func by(m *tombstones.Match, principal string) bool {
+	return m.Principal == "" || m.Principal == principal
+}
 
 func recordOfEpisode(row *projectors.EpisodeRow) tombstones.Record {
 	return tombstones.Record{

@@ -17,8 +17,8 @@ const (
 	scopeCategory = "category"
 )
 
-// deny copies the tombstones into the ledger, waits until every serving view has
-// folded them, and begins the account.
+// deny copies the tombstones into the ledger, waits until no serving view
+// shows what they end, and begins the account.
 func (s *saga) deny(ctx context.Context, matched int, position uint64) error {
 	if err := s.readAccount(ctx, s.account); err != nil {
 		return err
@@ -28,7 +28,7 @@ func (s *saga) deny(ctx context.Context, matched int, position uint64) error {
 			return err
 		}
 	}
-	if err := s.wait(ctx, position); err != nil {
+	if err := s.waitWith(ctx, position, s.views.WaitDenied); err != nil {
 		return err
 	}
 	if s.account.state.Level != "" {
