@@ -224,6 +224,14 @@ func (e *Eraser) ForgetSubject(ctx context.Context, caller events.Caller, key, s
 	flight := job.token + "." + job.tenant.SubjectHash(subject)
 	if job.keyed {
 		flight += "." + job.erasure // which is that of the caller and the key
+	} else {
+		// Not that of a call that forgets whom the name stood for before: what
+		// has been told since would stay.
+		sid, err := job.tenant.SubjectID(ctx, subject, false)
+		if err != nil && !errors.Is(err, seal.ErrUnknownSubject) {
+			return Erasure{}, fmt.Errorf("find subject: %w", err)
+		}
+		flight += "." + sid
 	}
 	for {
 		out, err, _ := e.subjects.Do(flight, func() (any, error) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -233,6 +234,62 @@ func TestForgetWaitsForViews(t *testing.T) { //nolint:paralleltest // See inBubb
 		f.do(token, http.MethodDelete, "/v1/episodes/"+id, nil, http.StatusAccepted)
 		f.do(token, http.MethodGet, "/v1/episodes/"+id, nil, http.StatusGone)
 		f.do(token, http.MethodGet, "/v1/episodes/"+kept, nil, http.StatusOK)
+	})
+}
+
+// slowRows wait, once, before they let go of the row of a record.
+type slowRows struct {
+	seal.Rows
+
+	waited           atomic.Bool
+	reached, proceed chan struct{}
+}
+
+// Destroy implements [seal.Rows].
+func (r *slowRows) Destroy(ctx context.Context, keys ...string) error {
+	if len(keys) > 0 && strings.HasPrefix(keys[0], "k3.") && r.waited.CompareAndSwap(false, true) {
+		close(r.reached)
+		<-r.proceed
+	}
+	return r.Rows.Destroy(ctx, keys...) //nolint:wrapcheck // It stands in for them.
+}
+
+// A forget is not answered by one that began before what it must find was there:
+// while a subject is being forgotten its name may stand for the next one already.
+func TestForgetDoesNotJoinAnEarlierOne(t *testing.T) { //nolint:paralleltest // See inBubble.
+	inBubble(t, false, func(f *fixture) {
+		token := f.token("acme")
+		first := f.capture(token, "maria", "She likes plumcake.")
+		f.folded()
+		rows := &slowRows{Rows: f.streams().Keys(), reached: make(chan struct{}), proceed: make(chan struct{})}
+		e, err := f.EraserWith(otherKeys(f, rows))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		ended := make(chan error, 2)
+		forget := func() {
+			_, err := e.ForgetSubject(f.t.Context(), asked("acme"), "", "maria", "")
+			ended <- err
+		}
+		go forget()
+		<-rows.reached // its name is dropped
+		second := f.capture(token, "maria", "She likes figs.")
+		f.folded()
+		f.do(token, http.MethodGet, "/v1/episodes/"+second, nil, http.StatusOK)
+		go forget()
+		synctest.Wait()
+		close(rows.proceed)
+		for range 2 {
+			if err := <-ended; err != nil {
+				f.t.Error(err)
+			}
+		}
+		f.folded()
+		for _, id := range []string{first, second} {
+			if a := f.call(token, http.MethodGet, "/v1/episodes/"+id, nil); a.status == http.StatusOK {
+				f.t.Errorf("it is still there: %s", a.body)
+			}
+		}
 	})
 }
 
