@@ -97,6 +97,7 @@ func TestForgetSubjectWithMax(t *testing.T) {
 	}
 	run(exitDone, "capture", "maria", "She moved to Porto.")
 	run(exitDone, "capture", "maria", "She likes figs.")
+	run(exitFailed, "forget", "--subject", "maria", "--max", "0")
 	run(exitFailed, "forget", "--subject", "maria", "--max", "1")
 	if out := run(exitDone, "forget", "--subject", "maria", "--dry-run"); !strings.HasPrefix(out, "2 would") {
 		t.Errorf("a forget that was refused forgot: %s", out)
@@ -105,10 +106,42 @@ func TestForgetSubjectWithMax(t *testing.T) {
 	if out := run(exitDone, "forget", "--subject", "maria", "--dry-run"); !strings.HasPrefix(out, "0 would") {
 		t.Errorf("after the forget: %s", out)
 	}
-	for _, k := range []forgetCmd{{Subject: "maria"}, {Subject: "maria", Max: 5}} {
+	five := 5
+	for _, k := range []forgetCmd{{Subject: "maria"}, {Subject: "maria", Max: &five}} {
 		if path, _, err := k.request(); err != nil || path != "/v1/subjects/maria/forget" {
 			t.Errorf("%+v goes to %s: %v", k, path, err)
 		}
+	}
+}
+
+// A maximum of none is one: what matches is refused, not forgotten.
+func TestForgetWithMaxZero(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	s := serve(t, data)
+	defer s.stop()
+	run := func(want int, args ...string) string {
+		t.Helper()
+		out, errs, code := annals(t, append(args, "--data", data)...)
+		if code != want {
+			t.Fatalf("annals %q: exit %d, want %d: %s%s", args, code, want, out, errs)
+		}
+		return out + errs
+	}
+	var captured struct{ ID string }
+	if err := json.Unmarshal([]byte(run(exitDone, "capture", "maria", "She moved to Porto.", "--json")), &captured, json.MatchCaseInsensitiveNames(true)); err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range [][]string{{captured.ID}, {"--subject", "maria"}, {"--filter", `{"subject":"maria"}`}} {
+		if out := run(exitFailed, append([]string{"forget", "--max", "0"}, what...)...); !strings.Contains(out, "over_max") {
+			t.Errorf("forget %q: %s", what, out)
+		}
+		if out := run(exitDone, "forget", "--subject", "maria", "--dry-run"); !strings.HasPrefix(out, "1 would") {
+			t.Errorf("forget %q was refused and forgot: %s", what, out)
+		}
+	}
+	if out := run(exitDone, "forget", captured.ID, "--max", "1"); !strings.HasPrefix(out, "forgot 1,") {
+		t.Errorf("control: %s", out)
 	}
 }
 

@@ -18,7 +18,7 @@ type forgetCmd struct {
 	Subject string   `help:"Forget everything about this subject."`
 	Filter  string   `help:"Forget what matches, as JSON."`
 	DryRun  bool     `help:"Only count and list what would be forgotten."`
-	Max     int      `help:"Refuse if more match."`
+	Max     *int     `help:"Refuse if more match."`
 	Reason  string   `help:"Why." default:"asked from the command line"`
 	Key     string   `help:"Idempotency key."`
 }
@@ -58,10 +58,10 @@ func (k forgetCmd) Run(ctx context.Context, c *cli, t terminal) error {
 // checkMax counts first when a whole subject is to be forgotten: a forget of
 // its records would leave the subject, and the questions about it.
 func (k forgetCmd) checkMax(ctx context.Context, s *session) error {
-	if k.Subject == "" || k.Max == 0 || k.DryRun {
+	if k.Subject == "" || k.Max == nil || k.DryRun {
 		return nil
 	}
-	body := map[string]any{"filter": map[string]any{"subject": k.Subject}, "max": k.Max, "dry_run": true}
+	body := map[string]any{"filter": map[string]any{"subject": k.Subject}, "max": *k.Max, "dry_run": true}
 	if err := s.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/forget", Body: body}); err != nil {
 		return fmt.Errorf("forget: %w", err)
 	}
@@ -97,8 +97,8 @@ func (k forgetCmd) request() (path string, body map[string]any, err error) {
 	if k.DryRun {
 		body["dry_run"] = true
 	}
-	if k.Max > 0 {
-		body["max"] = k.Max
+	if k.Max != nil {
+		body["max"] = *k.Max
 	}
 	return "/v1/forget", body, nil
 }
