@@ -145,6 +145,34 @@ func TestForgetWithMaxZero(t *testing.T) {
 	}
 }
 
+// With the root key of another directory every command ends at once, and says why.
+func TestForeignRootKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	data, other := filepath.Join(dir, "data"), filepath.Join(dir, "other")
+	for _, d := range []string{data, other} {
+		if _, errs, code := annals(t, "capture", "maria", "She moved to Porto.", "--data", d); code != exitDone {
+			t.Fatal(errs)
+		}
+	}
+	if out, errs, code := annals(t, "facts", "maria", "--data", data); code != exitDone {
+		t.Errorf("control: exit %d: %s%s", code, out, errs)
+	}
+	foreign, err := os.ReadFile(filepath.Join(other, "root.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "root.key"), foreign, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"status"}, {"facts", "maria"}, {"capture", "maria", "More."}} {
+		_, errs, code := annals(t, append(args, "--data", data)...)
+		if code != exitFailed || strings.Count(errs, "the root key does not open the keys") != 1 {
+			t.Errorf("%q: exit %d: %s", args, code, errs)
+		}
+	}
+}
+
 // An import that is repeated adds nothing, reports what it refuses line by
 // line, and goes on behind it.
 func TestImport(t *testing.T) {

@@ -243,6 +243,9 @@ func (n *Node) openKeys(ctx context.Context, o Options, streams *natslog.Streams
 	if n.keys, err = seal.New(rows, root, seal.Options{Now: time.Now}); err != nil {
 		return fmt.Errorf("open keys: %w", err)
 	}
+	if _, err := n.keys.Names(ctx, false); errors.Is(err, seal.ErrOtherRoot) || errors.Is(err, seal.ErrTampered) {
+		return fmt.Errorf("the root key does not open the keys: %s is not the one of this directory: %w", filepath.Join(o.Data, rootFile), err)
+	}
 	n.rotator = &rotator{keys: n.keys, every: o.RootRotation, shared: o.NATS != "", now: time.Now, logger: o.Logger}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/annals-memory/annals/cmd/annals/internal/node"
@@ -42,6 +43,47 @@ func TestNoNewRootKeyBesideALog(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The root key of another directory opens nothing, and is refused at the start.
+func TestForeignRootKey(t *testing.T) {
+	t.Parallel()
+	f, other := open(t), open(t)
+	for _, each := range []*fixture{f, other} {
+		each.capture(each.token("acme", events.RoleAgent), "maria", "Maria plays the cello.")
+		each.close()
+	}
+	root := filepath.Join(f.dir, "root.key")
+	own, err := os.ReadFile(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := os.ReadFile(filepath.Join(other.dir, "root.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, recovers := range []bool{false, true} {
+		if err := os.WriteFile(root, foreign, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := node.Options{Data: f.dir, Durability: "process", Recover: recovers}
+		n, err := node.Open(context.Background(), o)
+		if !errors.Is(err, seal.ErrOtherRoot) || !strings.Contains(err.Error(), "the root key does not open the keys") {
+			t.Errorf("opened: %v", err)
+		}
+		if err == nil {
+			_ = n.Close() // the test has failed
+		}
+		if err := os.WriteFile(root, own, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n, err = node.Open(context.Background(), o); err != nil {
+			t.Fatalf("control: %v", err)
+		}
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
