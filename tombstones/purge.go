@@ -63,6 +63,13 @@ func (e *Eraser) purge(ctx context.Context, list []*account) (more bool, err err
 		}
 		tenants[tenant] = true
 	}
+	if len(list) > 0 {
+		// Without an anchor nobody could say later that the log was set back behind
+		// what is purged now.
+		if err := e.ledger.Checkpoint(ctx); err != nil {
+			return false, errors.Join(fmt.Errorf("cover what is purged: %w", err), p.refuse(ctx, tenants))
+		}
+	}
 	for tenant := range tenants {
 		if err := p.empty(ctx, tenant); err != nil {
 			return false, err
@@ -82,21 +89,65 @@ func (e *Eraser) purge(ctx context.Context, list []*account) (more bool, err err
 	}
 	p.emptyPens(ctx)
 	p.collectGarbage(ctx)
+	var purged []*account
 	for _, a := range list {
 		if err := p.enterPurged(ctx, a); err != nil {
 			p.fail(err)
 			continue
 		}
 		if a.state.Level.AtLeast(LevelPurged) {
-			if _, err := p.issue(ctx, a); err != nil {
-				p.fail(err)
-			}
+			purged = append(purged, a)
 		}
 	}
+	p.issueAll(ctx, purged)
 	if ctx.Err() != nil {
 		return false, fmt.Errorf("purge: %w", context.Cause(ctx))
 	}
 	return p.more, p.last
+}
+
+// refuse enters that nothing could be deleted from the log.
+func (p *purge) refuse(ctx context.Context, tenants map[string]bool) error {
+	for tenant := range tenants {
+		if err := p.look(ctx, tenant); err != nil {
+			return err
+		}
+	}
+	for _, a := range p.list {
+		k := a.key()
+		r := p.left[k]
+		if r == nil {
+			continue
+		}
+		r.failed = len(r.positions)
+		err := p.enter(ctx, a.state.Principal, a, func(s *events.ErasureState) []events.Event {
+			stores := changed(s, []events.StoreProgress{p.log(s, k)})
+			if len(stores) == 0 {
+				return nil
+			}
+			return []events.Event{events.ErasureAdvanced{Level: s.Level, Stores: stores}}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// issueAll makes the receipts of what has been purged, under one checkpoint.
+func (p *purge) issueAll(ctx context.Context, purged []*account) {
+	if len(purged) == 0 {
+		return
+	}
+	if err := p.ledger.Checkpoint(ctx); err != nil {
+		p.fail(fmt.Errorf("cover what was purged: %w", err))
+		return
+	}
+	for _, a := range purged {
+		if _, err := p.sign(ctx, a); err != nil {
+			p.fail(err)
+		}
+	}
 }
 
 func (a *account) key() erasureKey { return erasureKey{a.aggregate.Tenant, a.aggregate.ID} }
@@ -132,9 +183,9 @@ func (p *purge) empty(ctx context.Context, tenant string) error {
 	if total == 0 {
 		return nil
 	}
-	if highest > p.ledger.Covered() {
+	if highest > p.ledger.Covered() || len(p.list) == 0 {
 		// Of what is deleted before a checkpoint covers it nobody could ever say
-		// what it was.
+		// what it was. Without a list this round has made none yet.
 		if err := p.ledger.Checkpoint(ctx); err != nil {
 			return fmt.Errorf("cover what is deleted: %w", err)
 		}

@@ -132,7 +132,16 @@ func (e *Eraser) Receipt(ctx context.Context, caller events.Caller, id string) (
 }
 
 // issue makes the receipt of an erasure as it stands, and keeps it in the ledger.
+// There is none while the anchor cannot be written.
 func (e *Eraser) issue(ctx context.Context, a *account) (SignedReceipt, error) {
+	if err := e.ledger.Checkpoint(ctx); err != nil {
+		return SignedReceipt{}, fmt.Errorf("cover receipt: %w", err)
+	}
+	return e.sign(ctx, a)
+}
+
+// sign is issue after a checkpoint.
+func (e *Eraser) sign(ctx context.Context, a *account) (SignedReceipt, error) {
 	r, err := e.receiptOf(ctx, a)
 	if err != nil {
 		return SignedReceipt{}, err

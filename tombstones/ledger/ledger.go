@@ -46,6 +46,8 @@ type Ledger struct {
 
 	mu   sync.Mutex // guards what follows
 	book *book
+	// unanchored is why the last anchor could not be written.
+	unanchored error
 }
 
 // Open verifies the log against ledger and anchor, and returns the ledger only
@@ -138,7 +140,19 @@ func (l *Ledger) anchorNow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.write(l.config.Dir, l.signer)
+	err = a.write(l.config.Dir, l.signer)
+	l.mu.Lock()
+	l.unanchored = err
+	l.mu.Unlock()
+	return err
+}
+
+// Unanchored is why the last anchor could not be written, nil if it was. [Ledger.Run]
+// tries again until it can be.
+func (l *Ledger) Unanchored() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unanchored
 }
 
 // AsDamage returns the damage that an error is about, if it is about any.

@@ -40,6 +40,9 @@ func (l *Ledger) Run(ctx context.Context) error {
 				if _, is := AsDamage(err); is {
 					return err
 				}
+				if l.Unanchored() != nil {
+					last = now
+				}
 				l.config.Logger.LogAttrs(ctx, slog.LevelWarn, "no checkpoint; it will be tried again", slog.String("error", err.Error()))
 			case made:
 				last = now
@@ -55,6 +58,9 @@ func (l *Ledger) glance(ctx context.Context, due bool) (bool, error) {
 		return false, err
 	}
 	covered := l.Covered()
+	if due && l.Unanchored() != nil {
+		return true, l.cover(ctx, last) // its anchor is missing, whether anything is new or not
+	}
 	if last <= covered || (!due && last-covered < maxLeaves) {
 		return false, nil
 	}
@@ -87,7 +93,8 @@ func (l *Ledger) head(ctx context.Context) (uint64, error) {
 }
 
 // Checkpoint makes the tree cover what was in the log when it was called, and
-// writes the anchor, whether there is anything new or not. It needs no Run. A log
+// writes the anchor, whether there is anything new or not: an anchor that cannot
+// be written is an error, even if the tree covers all. It needs no Run. A log
 // that has become shorter than the tree is KindLogShort.
 func (l *Ledger) Checkpoint(ctx context.Context) error {
 	last, err := l.head(ctx)

@@ -12,7 +12,8 @@ import (
 
 // LedgerStatus is where the account of the log stands.
 type LedgerStatus struct {
-	// State is healthy or damaged.
+	// State is healthy, damaged, or unanchored while the anchor cannot be written:
+	// nothing is purged then.
 	State string `json:"state"`
 	// Damage is what kind of damage it is, Position where, Detail in words.
 	Damage   ledger.Kind `json:"damage,omitempty"`
@@ -30,6 +31,9 @@ func (a *API) ledger() {
 		func(context.Context, Request[None]) (LedgerStatus, error) {
 			if d := c.Damage(); d != nil {
 				return LedgerStatus{State: "damaged", Damage: d.Kind, Position: d.Position, Detail: d.Error()}, nil
+			}
+			if c.Ledger.Unanchored() != nil {
+				return LedgerStatus{State: "unanchored", Detail: "the anchor cannot be written", Covered: c.Ledger.Covered()}, nil
 			}
 			return LedgerStatus{State: "healthy", Covered: c.Ledger.Covered()}, nil
 		})

@@ -372,8 +372,8 @@ func (n *Node) Start(ctx context.Context) (stop func() error) {
 	}
 }
 
-// Ready says whether the node runs, its log answers and its views are healthy
-// and not far behind. A parked commit concerns one aggregate of one tenant: it
+// Ready says whether the node runs, its log answers, its anchor can be written
+// and its views are healthy and not far behind. A parked commit concerns one aggregate of one tenant: it
 // is shown with the projections and takes no node out of service.
 func (n *Node) Ready(ctx context.Context) error {
 	if d := n.damage.Load(); d != nil {
@@ -381,6 +381,9 @@ func (n *Node) Ready(ctx context.Context) error {
 	}
 	if !n.ready.Load() || n.behind.Load() {
 		return fmt.Errorf("%w: starting or stopping", events.ErrBehind)
+	}
+	if n.ledger.Unanchored() != nil {
+		return fmt.Errorf("%w: the anchor cannot be written", events.ErrBehind)
 	}
 	for _, s := range n.views.Status(ctx) {
 		switch {
