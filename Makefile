@@ -63,7 +63,7 @@ cross:
 ## race: all tests, the README's commands included, with the race detector
 race:
 	@echo "== race"
-	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(PKGS)
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(PKGS)
 
 ## rig: what the scan of the disk finds when nothing is encrypted
 rig:
