@@ -30,7 +30,7 @@ import (
 )
 
 var (
-	interleavings = flag.Int("interleavings", 200, "how many pairs of a forget and another call on the same subject are to run at the same time")
+	interleavings = flag.Int("interleavings", 60, "how many pairs of a forget and another call on the same subject are to run at the same time")
 	worldSeed     = flag.Uint64("seed", 0, "live through the world of this seed alone; 0 is as many as are needed")
 )
 
