@@ -118,6 +118,7 @@ func (g *Gateway) newProposal(w *work, r ProposeRequest, trust events.Trust) (*p
 // removed from the log without anything that the decision says about other
 // facts.
 func (g *Gateway) propose(ctx context.Context, p *proposal, now time.Time) (Proposed, error) {
+	lasting := context.WithoutCancel(ctx)
 	isCurrent := false // the slot is as the log has it, for all that is known
 	for range maxTries {
 		if !isCurrent {
@@ -139,7 +140,7 @@ func (g *Gateway) propose(ctx context.Context, p *proposal, now time.Time) (Prop
 			return Proposed{}, g.forgotten(ctx, p.work)
 		}
 		// The candidate is there: whether or not the caller waits, it is decided on.
-		ctx = context.WithoutCancel(ctx)
+		ctx = lasting //nolint:fatcontext // It is the same one each time.
 		if p.decided != nil {
 			return g.decidedBefore(ctx, p)
 		}

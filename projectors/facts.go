@@ -32,7 +32,7 @@ func (f *facts) fold(ctx context.Context, it *item) error {
 	case events.KindEpisode, events.KindSubject:
 		return f.slots.foldTombs(ctx, it)
 	case events.KindSource, events.KindProcedure, events.KindTrajectory, events.KindPolicy, events.KindVector,
-		events.KindTrace:
+		events.KindTrace, events.KindErasure, events.KindSuppression:
 	}
 	return nil
 }

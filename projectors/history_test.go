@@ -203,7 +203,8 @@ func (h *history) onSubject() {
 		list = append(list, rapid.SampledFrom([]events.Event{
 			events.SubjectRegistered{Class: "c", Content: []byte("sealed")},
 			events.ConsentGranted{Category: "c", Content: []byte("sealed")},
-			events.SubjectHeld{Hold: hold}, events.SubjectReleased{Hold: hold},
+			events.SubjectHeld{Hold: hold},
+			events.SubjectReleased{Hold: hold},
 		}).Draw(h.T, "event of a subject"))
 	}
 	h.w.append(h, tenant, events.KindSubject, sid, list...)

@@ -90,7 +90,8 @@ func (m *memories) fold(ctx context.Context, it *item) error {
 			return err
 		}
 		return m.slots.foldTombs(ctx, it)
-	case events.KindSource, events.KindProcedure, events.KindTrajectory, events.KindPolicy, events.KindTrace:
+	case events.KindSource, events.KindProcedure, events.KindTrajectory, events.KindPolicy, events.KindTrace,
+		events.KindErasure, events.KindSuppression:
 	}
 	return nil
 }

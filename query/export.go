@@ -239,7 +239,7 @@ func (e *export) open(ctx context.Context, items []seal.Item, ids []record) ([][
 // kept reports whether a record is there and neither it nor all that it rests on was
 // forgotten. One that is held is kept.
 func (e *export) kept(snap *projectors.Snapshot, r record) (bool, error) {
-	forgotten := false
+	var forgotten bool
 	var err error
 	if r.kind == events.KindEpisode {
 		var row projectors.EpisodeRow
@@ -318,7 +318,7 @@ func (e *export) episodes(ctx context.Context) error {
 		var rows []projectors.EpisodeRow
 		err := e.at(ctx, func(snap *projectors.Snapshot) (err error) {
 			rows, cursor, err = snap.Episodes(e.token, projectors.EpisodeFilter{Subject: e.sid, After: cursor, Limit: exportPage})
-			return err //nolint:wrapcheck // It says what it was doing.
+			return err
 		})
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ func (e *export) facts(ctx context.Context) error {
 			var rows []projectors.FactRow
 			rows, cursor, err = snap.FactsOf(e.token, e.sid, cursor, exportPage)
 			if err != nil {
-				return err //nolint:wrapcheck // It says what it was doing.
+				return err
 			}
 			for i := range rows {
 				if !e.admits(&rows[i]) {
@@ -159,7 +159,7 @@ func (e *export) traces(ctx context.Context) error {
 			var rows []projectors.TraceRow
 			rows, cursor, err = snap.Traces(e.token, cursor, exportPage)
 			if err != nil {
-				return err //nolint:wrapcheck // It says what it was doing.
+				return err
 			}
 			for i := range rows {
 				line, ok, err := e.trace(snap, &rows[i])

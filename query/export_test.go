@@ -65,7 +65,7 @@ type line map[string]any
 func decodeLines(tb testing.TB, b []byte) map[string][]line {
 	tb.Helper()
 	out := map[string][]line{}
-	for _, raw := range bytes.Split(bytes.TrimSpace(b), []byte("\n")) {
+	for raw := range bytes.SplitSeq(bytes.TrimSpace(b), []byte("\n")) {
 		var l line
 		must(tb, json.Unmarshal(raw, &l))
 		typ, _ := l["type"].(string)
@@ -167,7 +167,7 @@ func TestExportRefused(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		err := x.Export(t.Context(), c.caller, query.ExportRequest{Subject: c.subject, WaitFor: n.End()}, &out)
-		if _, input := c.want.(*events.InputError); input {
+		if _, input := errors.AsType[*events.InputError](c.want); input {
 			if _, is := errors.AsType[*events.InputError](err); !is {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -25,7 +25,7 @@ func (l cutOff) Append(ctx context.Context, c events.Commit, expect events.Expec
 	if err == nil && l.after(c) {
 		return events.Ack{}, events.ErrUnavailable
 	}
-	return ack, err //nolint:wrapcheck // as the log says
+	return ack, err
 }
 
 // A candidate that is not decided on is in no read, until its command is

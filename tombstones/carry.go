@@ -34,9 +34,9 @@ func (e *Eraser) carryOn(ctx context.Context) {
 	pause := e.pause()
 	for {
 		wait := lookAgain
-		began := time.Now()
+		began := e.now()
 		failed, err := e.round(ctx)
-		rest := min(time.Since(began)*restFactor, lastRetry)
+		rest := min(e.now().Sub(began)*restFactor, lastRetry)
 		if failed > 0 && ctx.Err() == nil {
 			wait = pause.NextBackOff()
 			e.logger.LogAttrs(ctx, slog.LevelError, "erasures are not finished",
@@ -138,7 +138,7 @@ func (e *Eraser) drive(ctx context.Context, k erasureKey) (*account, error) {
 		return nil, nil //nolint:nilnil // There is nothing to account for.
 	}
 	if err != nil {
-		return nil, err //nolint:wrapcheck // The round says what it was.
+		return nil, err
 	}
 	j := &job{tenant: tenant, token: k.tenant, principal: a.state.Principal, erasure: k.erasure, repeated: true}
 	if !a.state.Known() {

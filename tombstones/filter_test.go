@@ -14,14 +14,16 @@ import (
 // all of it and nothing else is forgotten. Each needs the machine for itself.
 func TestForgetAllThatMatch(t *testing.T) { //nolint:tparallel // As said.
 	t.Parallel()
-	for what, tc := range map[string]struct {
+	for what, tc := range map[string]struct { //nolint:paralleltest // As said.
 		many   int
 		filter tombstones.Filter
 		scope  string
 		mark   func(*producers.CaptureRequest, *events.Caller)
 	}{
 		"principal": {
-			1_257, tombstones.Filter{Principal: "a bad agent"}, "filter",
+			1_257,
+			tombstones.Filter{Principal: "a bad agent"},
+			"filter",
 			func(_ *producers.CaptureRequest, c *events.Caller) { c.Principal = "a bad agent" },
 		},
 		"session": {
@@ -29,15 +31,19 @@ func TestForgetAllThatMatch(t *testing.T) { //nolint:tparallel // As said.
 			func(r *producers.CaptureRequest, _ *events.Caller) { r.Session = "s1" },
 		},
 		"category": {
-			1_257, tombstones.Filter{Categories: []string{"health"}}, "category",
+			1_257,
+			tombstones.Filter{Categories: []string{"health"}},
+			"category",
 			func(r *producers.CaptureRequest, _ *events.Caller) { r.Category = "health" },
 		},
 		"principal and category": {
-			57, tombstones.Filter{Principal: "a bad agent", Categories: []string{"health"}}, "filter",
+			57,
+			tombstones.Filter{Principal: "a bad agent", Categories: []string{"health"}},
+			"filter",
 			func(r *producers.CaptureRequest, c *events.Caller) { r.Category, c.Principal = "health", "a bad agent" },
 		},
 	} {
-		t.Run(what, func(t *testing.T) { //nolint:paralleltest // As said.
+		t.Run(what, func(t *testing.T) {
 			n := inMemory(t)
 			tell := func(count int, marked bool) {
 				t.Helper()

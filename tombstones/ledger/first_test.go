@@ -25,7 +25,7 @@ func (k *cutKeys) State(ctx context.Context) (events.State, error) {
 	if k.asked++; k.asked > 1 {
 		return events.State{}, errCutOff
 	}
-	return k.Keys.State(ctx) //nolint:wrapcheck // It stands for it.
+	return k.Keys.State(ctx)
 }
 
 // TestFirstStartCutOff ends a first start beside a log that has messages, and on a

@@ -24,7 +24,7 @@ func (l *shortLog) State(ctx context.Context) (events.State, error) {
 	if l.left.Add(-1) >= 0 {
 		state.Last--
 	}
-	return state, err //nolint:wrapcheck // It stands for it.
+	return state, err
 }
 
 // TestSetBack sets a log back while its ledger is open. The positions that it lost

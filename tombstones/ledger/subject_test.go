@@ -117,7 +117,9 @@ func TestErasedInAnotherEpoch(t *testing.T) {
 func TestChangesOf(t *testing.T) {
 	t.Parallel()
 	list := []events.Event{
-		events.SubjectHeld{Hold: "h"}, events.SubjectReleased{Hold: "h"}, events.ConsentGranted{Category: "c"},
+		events.SubjectHeld{Hold: "h"},
+		events.SubjectReleased{Hold: "h"},
+		events.ConsentGranted{Category: "c"},
 		events.ConsentWithdrawn{Category: "c", Erasure: "x"},
 	}
 	r := events.Recorded{Commit: events.Commit{Aggregate: events.Aggregate{Tenant: "acme", Kind: events.KindSubject, ID: "s"}, Events: list}, Position: 7}

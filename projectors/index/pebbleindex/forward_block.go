@@ -127,7 +127,7 @@ func (b *forwardBlock) parse(value []byte) error {
 	rows := make([]forwardRow, v.n)
 	next := 0
 	for place := range b {
-		if !v.set.has(uint32(place)) { //nolint:gosec // below blockRows
+		if !v.set.has(uint32(place)) {
 			continue
 		}
 		tail, err := v.tail(next)
@@ -147,7 +147,7 @@ func (b *forwardBlock) append(to []byte) []byte {
 	rows := make([]*forwardRow, 0, blockRows)
 	for place, r := range b {
 		if r != nil {
-			set.add(uint32(place)) //nolint:gosec // below blockRows
+			set.add(uint32(place))
 			rows = append(rows, r)
 		}
 	}

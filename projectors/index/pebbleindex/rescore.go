@@ -31,7 +31,7 @@ func (d *dense) rescore(ix *Index, it *pebble.Iterator, q *index.Query, s *scope
 	if full {
 		list = slices.DeleteFunc(list, func(c scored) bool { return c.score < least })
 	}
-	cut, _ := kthGreatest(list, q.K)
+	cut := kthGreatest(list, q.K)
 	d.want = d.want[:0]
 	for _, c := range list {
 		if c.score >= cut {
@@ -44,7 +44,7 @@ func (d *dense) rescore(ix *Index, it *pebble.Iterator, q *index.Query, s *scope
 	if err := d.read(ix, it, q, s); err != nil {
 		return err
 	}
-	reach, _ := kthGreatest(d.exact, q.K)
+	reach := kthGreatest(d.exact, q.K)
 	d.want = d.want[:0]
 	for _, c := range list {
 		if _, known := d.of(c.doc); c.score < cut && c.score >= reach && !known {

@@ -76,8 +76,6 @@ func (s *scope) blockOf(doc int32) *scopeBlock {
 	return &s.blocks[i-1]
 }
 
-func (s *scope) subject(b *scopeBlock) string { return string(s.segments[b.segment].subject[1:]) }
-
 // seekError wraps the failure of an iterator, which is the only reason why it may stop early.
 func seekError(it *pebble.Iterator) error {
 	if err := it.Error(); err != nil {

@@ -58,16 +58,17 @@ func (f *floor) offer(x float64) {
 	}
 }
 
-// kthGreatest returns the k-th greatest score of list. ok is false when there are fewer, and the score then below all.
-func kthGreatest(list []scored, k int) (score float64, ok bool) {
+// kthGreatest returns the k-th greatest score of list, and one below all when there are fewer.
+func kthGreatest(list []scored, k int) float64 {
 	if len(list) < k {
-		return math.Inf(-1), false
+		return math.Inf(-1)
 	}
 	f := floor{k: k, heap: make([]float64, 0, k)}
 	for _, s := range list {
 		f.offer(s.score)
 	}
-	return f.min()
+	least, _ := f.min()
+	return least
 }
 
 // best returns the documents of list that may be among the first k by score and then by Seq descending: the first k and
@@ -79,7 +80,7 @@ func best(list []scored, seqs []uint64, k int) []scored {
 	if len(list) <= k {
 		return list
 	}
-	least, _ := kthGreatest(list, k)
+	least := kthGreatest(list, k)
 	list = slices.DeleteFunc(list, func(s scored) bool { return s.score < least })
 	slices.SortFunc(list, func(a, b scored) int { return byRank(a, b, seqs) })
 	n := k

@@ -96,8 +96,10 @@ func (w *Writer) Put(d index.Doc) error {
 
 func newRow(d *index.Doc) row {
 	return row{
-		fixed: fixed{kind: d.Kind, trust: d.Trust, length: d.Length, occurred: d.OccurredUS, observed: d.ObservedUS,
-			validFrom: d.ValidFromUS, validTo: d.ValidToUS, expires: d.ExpiresUS, seq: d.Seq, updated: d.Seq},
+		fixed: fixed{
+			kind: d.Kind, trust: d.Trust, length: d.Length, occurred: d.OccurredUS, observed: d.ObservedUS,
+			validFrom: d.ValidFromUS, validTo: d.ValidToUS, expires: d.ExpiresUS, seq: d.Seq, updated: d.Seq,
+		},
 		id: d.ID, session: d.Session, category: d.Category, scope: d.Scope,
 		entities: slices.Clone(d.Entities), labels: slices.Clone(d.Labels),
 	}
