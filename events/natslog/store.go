@@ -156,7 +156,7 @@ func (s *store) unlessGone(ctx context.Context, seq uint64, err error) error {
 	if _, gone := s.ask(ctx, leaderRequest{Seq: seq}); errors.Is(gone, jetstream.ErrMsgNotFound) {
 		return nil
 	}
-	return err //nolint:wrapcheck // callers translate.
+	return err
 }
 
 type leaderRequest struct {

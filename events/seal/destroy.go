@@ -80,7 +80,7 @@ func (k *Keyring) DestroyTenant(ctx context.Context, tenant string) error {
 
 // destroy removes rows physically.
 func (k *Keyring) destroy(ctx context.Context, rows ...Row) error {
-	return k.rows.Destroy(ctx, keysOf(rows)...) //nolint:wrapcheck // The caller says what it was.
+	return k.rows.Destroy(ctx, keysOf(rows)...)
 }
 
 // removeUnder removes the rows under a prefix until a listing finds none, so

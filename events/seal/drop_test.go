@@ -20,7 +20,7 @@ func (o *overtaken) DestroyAt(ctx context.Context, row seal.Row) error {
 		o.before = nil
 		b()
 	}
-	return o.Rows.DestroyAt(ctx, row) //nolint:wrapcheck // It stands in for them.
+	return o.Rows.DestroyAt(ctx, row)
 }
 
 // A name that somebody else drops and uses again, while it is being dropped,

@@ -23,7 +23,7 @@ func (o *rotatedBetween) Get(ctx context.Context, key string) (seal.Row, error) 
 		o.rotate = nil
 		do()
 	}
-	return row, err //nolint:wrapcheck // It stands for it.
+	return row, err
 }
 
 // TestOvertakenByRotation: a row that was read before a rotation does not open

@@ -132,9 +132,9 @@ func parseRoot(data []byte) (rootKeys, error) {
 	switch {
 	case err != nil, len(length) != rootLengthSize, text[rootHeaderSize-1] != '\n', n > maxRootFile:
 		return rootKeys{}, ErrRootChecksum
-	case len(body) < int(n): //nolint:gosec // It was found to be small.
+	case len(body) < int(n):
 		return rootKeys{}, ErrRootTruncated
-	case len(body) > int(n): //nolint:gosec // As above.
+	case len(body) > int(n):
 		return rootKeys{}, ErrRootLength
 	case sum != rootSum(rootMagic, body):
 		return rootKeys{}, ErrRootChecksum

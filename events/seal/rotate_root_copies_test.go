@@ -16,7 +16,7 @@ func TestRootRotationEndsCopies(t *testing.T) {
 	t.Parallel()
 	rotations := map[string]func(*rootWorld, *seal.Keyring) error{
 		"in one go": func(_ *rootWorld, ring *seal.Keyring) error { return ring.RotateRoot(t.Context()) },
-		"cut off": func(w *rootWorld, ring *seal.Keyring) error {
+		"cut off": func(w *rootWorld, _ *seal.Keyring) error {
 			rows := &failWrite{Rows: w.rows} // takes none
 			if err := newRing(t, rows, w.open(false), seal.Options{}).RotateRoot(t.Context()); !errors.Is(err, errBroken) {
 				return fmt.Errorf("rows that take nothing: %w", err)

@@ -3,6 +3,7 @@ package seal_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -281,8 +282,8 @@ func TestRowsAreBounded(t *testing.T) {
 				items[i] = put(t, c.near, c.scope, fmt.Sprintf("r%d", i), "text")
 			}
 			hits := int64(0)
-			for i := len(items) - 1; i >= 0; i-- { // the last ones first: opening pushes out too
-				if c.count(func() { wantOpen(t, c.near, items[i], "text") }) == 0 {
+			for _, item := range slices.Backward(items) { // the last ones first: opening pushes out too
+				if c.count(func() { wantOpen(t, c.near, item, "text") }) == 0 {
 					hits++
 				}
 			}

@@ -1,7 +1,6 @@
 package seal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,8 +167,11 @@ func (t *Tenant) openRow(ctx context.Context, hash string, row Row) (sid string,
 			return sid, row, err
 		}
 		again, isNewer, readErr := t.ring.newer(ctx, row)
-		if readErr != nil || !isNewer {
-			return "", row, cmp.Or(readErr, err)
+		if readErr != nil {
+			return "", row, readErr
+		}
+		if !isNewer {
+			return "", row, err
 		}
 		row = again
 	}
