@@ -59,7 +59,7 @@ func TendCollector(ctx context.Context) {
 func collectorPercent(live, allowed uint64) int {
 	percent := allowed * 100 / max(live, 1)
 	percent = min(max(percent, defaultPercent), highestPercent)
-	return int(percent / 10 * 10) //nolint:gosec // It is at most highestPercent.
+	return int(percent / 10 * 10)
 }
 
 // liveHeap is what the last collection found alive, in bytes.

@@ -68,6 +68,7 @@ func (l evicting) evict(m *events.Message) {
 			l.keys.EvictRecord(tenant, e.Fact)
 		case events.FactSourceLost:
 			l.keys.EvictRecord(tenant, e.Fact) // its last one, for all that is known here
+		default: // no other ends a key
 		}
 	}
 }

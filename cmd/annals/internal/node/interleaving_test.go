@@ -39,7 +39,7 @@ var (
 // A model knows what was acknowledged as forgotten before each read began, and
 // no read on any path of the router may hold it. What was not touched must be
 // there at the end.
-func TestInterleavings(t *testing.T) {
+func TestInterleavings(t *testing.T) { //nolint:tparallel // One world at a time, until there are enough.
 	t.Parallel()
 	counts := map[string]int{}
 	start, total, reads, worlds := time.Now(), 0, 0, uint64(0)
@@ -92,7 +92,7 @@ type world struct {
 	// gate is held for reading by every call and for writing by a restart,
 	// which cancels ctx first.
 	gate   sync.RWMutex
-	ctx    context.Context //nolint:containedctx // It is of the node that runs now.
+	ctx    context.Context // of the node that runs now
 	cancel context.CancelFunc
 
 	count struct {
@@ -154,7 +154,7 @@ func (w *world) live() {
 	var g sync.WaitGroup
 	for i := range worldCallers {
 		g.Go(func() {
-			c := &caller{world: w, rng: rand.New(rand.NewPCG(w.seed, uint64(i))), n: i} //nolint:gosec // It must be repeatable.
+			c := &caller{world: w, rng: rand.New(rand.NewPCG(w.seed, uint64(i))), n: i}
 			for range worldSteps {
 				if t.Failed() {
 					return

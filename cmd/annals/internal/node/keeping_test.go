@@ -116,7 +116,7 @@ func TestRetentionOfANode(t *testing.T) {
 			fact := get[string](f.do(token, http.MethodPost, "/v1/facts", body, http.StatusCreated), "fact_id")
 			f.settle()
 			f.close()
-			time.Sleep(time.Until(soon)) // for it to expire
+			time.Sleep(time.Until(soon)) //nolint:forbidigo // It expires by the clock, and by nothing else.
 			f.options.Retention, f.options.KeepAll = schedule(t, "version: 1\ndefault: keep\n"), keepAll
 			f.start()
 			f.settle()

@@ -56,16 +56,17 @@ func (n *Node) openLedger(ctx context.Context, o Options, streams *natslog.Strea
 	if err != nil {
 		return fmt.Errorf("verify the log: %w", err)
 	}
+	n.endLedger = func() error { return n.closeLedger(context.WithoutCancel(ctx)) }
 	return nil
 }
 
 // recovery is a node on a damaged log: the log is closed, and the door says so.
-func (n *Node) recovery(o Options, d *ledger.DamageError) error {
+func (n *Node) recovery(ctx context.Context, o Options, d *ledger.DamageError) error {
 	n.damage.Store(d)
 	if err := n.closeLog(); err != nil {
 		return err
 	}
-	o.Logger.LogAttrs(context.Background(), slog.LevelError, "recovery mode: nothing is read, written or folded", slog.String("damage", d.Error()))
+	o.Logger.LogAttrs(ctx, slog.LevelError, "recovery mode: nothing is read, written or folded", slog.String("damage", d.Error()))
 	return n.openDoor(o)
 }
 
@@ -108,21 +109,21 @@ func (n *Node) anchor() ([]byte, error) {
 
 // closeLedger makes the anchor as new as the log. That the log does not answer
 // any more is no error: the anchor is older then, and good.
-func (n *Node) closeLedger() error {
-	if n.ledger == nil || n.damage.Load() != nil {
+func (n *Node) closeLedger(ctx context.Context) error {
+	if n.damage.Load() != nil {
 		return nil
 	}
 	err := errNoLog
 	if n.conn.IsConnected() {
-		ctx, cancel := context.WithTimeout(context.Background(), lastCheckpoint)
+		limited, cancel := context.WithTimeout(ctx, lastCheckpoint)
 		defer cancel()
-		err = n.ledger.Checkpoint(ctx)
+		err = n.ledger.Checkpoint(limited)
 	}
 	if _, damaged := ledger.AsDamage(err); damaged {
 		return fmt.Errorf("last checkpoint: %w", err)
 	}
 	if err != nil {
-		n.logger.LogAttrs(context.Background(), slog.LevelWarn, "no last checkpoint", slog.String("error", err.Error()))
+		n.logger.LogAttrs(ctx, slog.LevelWarn, "no last checkpoint", slog.String("error", err.Error()))
 	}
 	return nil
 }

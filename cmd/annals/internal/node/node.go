@@ -85,6 +85,8 @@ type Node struct {
 	views     *projectors.Views
 	query     *query.Service
 	ledger    *ledger.Ledger
+	// endLedger makes a last checkpoint, once there is a ledger.
+	endLedger func() error
 	source    backup.Source
 	// damage is what is wrong with the log.
 	damage   atomic.Pointer[ledger.DamageError]
@@ -145,7 +147,7 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 	}
 	streams, err := n.openLog(ctx, o)
 	if d, is := ledger.AsDamage(err); is && o.Recover {
-		return n, n.recovery(o, d)
+		return n, n.recovery(ctx, o, d)
 	}
 	if err != nil {
 		return nil, err
@@ -376,7 +378,7 @@ func (n *Node) Start(ctx context.Context) (stop func() error) {
 // and its views are healthy and not far behind. A parked commit concerns one aggregate of one tenant: it
 // is shown with the projections and takes no node out of service.
 func (n *Node) Ready(ctx context.Context) error {
-	if d := n.damage.Load(); d != nil {
+	if d := n.Damage(); d != nil {
 		return d
 	}
 	if !n.ready.Load() || n.behind.Load() {
@@ -461,7 +463,10 @@ func (n *Node) Close() error {
 	if n.views != nil {
 		errs = append(errs, n.views.Close())
 	}
-	errs = append(errs, n.closeLedger(), n.closeLog())
+	if n.endLedger != nil {
+		errs = append(errs, n.endLedger())
+	}
+	errs = append(errs, n.closeLog())
 	if n.lock != nil {
 		if err := os.Remove(filepath.Join(n.data, serverFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)

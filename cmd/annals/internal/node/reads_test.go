@@ -108,7 +108,6 @@ func asks(r httpapi.Route, of about) (list []ask, ok bool) {
 // silent are the routes that return no text of a memory, each with a call that
 // succeeds, or fails as said, after something was planted.
 func silent(p planted) map[string]ask {
-	const post = http.MethodPost
 	episode := obj{"subject": p.subject, "text": "More of " + p.word + ".", "source": obj{"kind": "chat", "ref": "r"}}
 	fact := with(proposal(p.subject, "predicate_"+p.word, "more of "+p.word, p.episode), "scope", "scope-"+p.word)
 	none := obj{}

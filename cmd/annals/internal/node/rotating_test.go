@@ -134,7 +134,7 @@ func TestRootRotationSchedule(t *testing.T) {
 		stop := node.RunRotator(t.Context(), ring, month, tell)
 		wait := func(d time.Duration, want ...uint64) {
 			t.Helper()
-			time.Sleep(d)
+			pass(d)
 			synctest.Wait()
 			var got []uint64
 			for len(told) > 0 {

@@ -115,11 +115,11 @@ func TestQuarantineEndsInTime(t *testing.T) { //nolint:paralleltest // See inBub
 			}
 			return n
 		}
-		time.Sleep(15*time.Minute - time.Second)
+		pass(15*time.Minute - time.Second)
 		if n := waiting(); n != 1 {
 			f.t.Errorf("%d wait before the time is over, want 1", n)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if n := waiting(); n != 0 {
 			f.t.Errorf("%d wait after it, want none", n)
 		}
@@ -133,7 +133,7 @@ func TestCheckpointsInTime(t *testing.T) { //nolint:paralleltest // See inBubble
 		f.capture(f.token("acme"), "maria", "She lives in Porto.")
 		f.settle()
 		head := f.head()
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if got := f.Ledger().Covered(); got < head {
 			f.t.Errorf("after two seconds %d of %d are covered", got, head)
 		}
@@ -141,12 +141,12 @@ func TestCheckpointsInTime(t *testing.T) { //nolint:paralleltest // See inBubble
 			return f.do(f.token("acme"), http.MethodGet, "/v1/ledger/checkpoint", nil, http.StatusOK).body
 		}
 		first := checkpoint()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if again := checkpoint(); !bytes.Equal(first, again) {
 			f.t.Errorf("nothing was new in a minute, and there is another checkpoint:\n%s%s", first, again)
 		}
 		f.capture(f.token("acme"), "maria", "She paints.")
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if again := checkpoint(); bytes.Equal(first, again) {
 			f.t.Error("control: something was new, and there is no other checkpoint")
 		}
@@ -165,18 +165,18 @@ func TestCachedKeysEndInTime(t *testing.T) { //nolint:paralleltest // See inBubb
 			_, err := f.Keys().Open(f.t.Context(), it.Scope, it.Label, it.Sealed)
 			return err
 		}
-		time.Sleep(2 * seal.DefaultCacheTTL) // what the capture cached is over
+		pass(2 * seal.DefaultCacheTTL) // what the capture cached is over
 		if err := open(); err != nil {
 			f.t.Fatal(err)
 		}
 		if err := otherKeys(f, f.streams().Keys()).DestroyRecord(f.t.Context(), tenant, id); err != nil {
 			f.t.Fatal(err)
 		}
-		time.Sleep(seal.DefaultCacheTTL - time.Second)
+		pass(seal.DefaultCacheTTL - time.Second)
 		if err := open(); err != nil {
 			f.t.Errorf("control: it was not cached: %v", err)
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if err := open(); !errors.Is(err, seal.ErrKeyDestroyed) {
 			f.t.Errorf("after its time it opens: %v", err)
 		}
@@ -200,9 +200,9 @@ func TestRetentionInTime(t *testing.T) { //nolint:paralleltest // See inBubble.
 		due := f.capture(f.token("acme"), "maria", "She called.", "category", "support")
 		kept := f.capture(f.token("acme"), "maria", "She lives in Porto.", "category", "profile")
 		f.folded()
-		time.Sleep(time.Hour - 2*time.Minute)
+		pass(time.Hour - 2*time.Minute)
 		f.do(f.token("acme"), http.MethodGet, "/v1/episodes/"+due, nil, http.StatusOK)
-		time.Sleep(4 * time.Minute)
+		pass(4 * time.Minute)
 		f.folded()
 		f.do(f.token("acme"), http.MethodGet, "/v1/episodes/"+due, nil, http.StatusGone)
 		f.do(f.token("acme"), http.MethodGet, "/v1/episodes/"+kept, nil, http.StatusOK)
@@ -312,7 +312,7 @@ func (r *failingRows) Destroy(ctx context.Context, keys ...string) error {
 		r.tries = append(r.tries, time.Now())
 		return errFailing
 	}
-	return r.Rows.Destroy(ctx, keys...) //nolint:wrapcheck // It stands in for them.
+	return r.Rows.Destroy(ctx, keys...)
 }
 
 // A step of an erasure that fails is tried again for ever, ever more slowly up to
@@ -339,7 +339,7 @@ func TestFailingErasureInTime(t *testing.T) { //nolint:paralleltest // See inBub
 			f.t.Fatalf("%+v, %v", got, err)
 		}
 		begun := time.Now()
-		time.Sleep(20 * time.Minute)
+		pass(20 * time.Minute)
 		rows.mu.Lock()
 		var rounds []time.Duration
 		for _, at := range rows.tries {
@@ -353,7 +353,7 @@ func TestFailingErasureInTime(t *testing.T) { //nolint:paralleltest // See inBub
 		if len(rounds) < 15 || len(rounds) > 80 || rounds[3] > 10*time.Second {
 			f.t.Errorf("%d rounds in twenty minutes, the first of them at %v", len(rounds), rounds[:min(8, len(rounds))])
 		}
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		s, err := e.Status(ctx, asked("acme"), got.ErasureID)
 		if err != nil || !s.Level.AtLeast(events.LevelShredded) {
 			f.t.Errorf("two minutes after it could be done: %+v, %v", s, err)
