@@ -251,7 +251,7 @@ func (r *slowRows) Destroy(ctx context.Context, keys ...string) error {
 		close(r.reached)
 		<-r.proceed
 	}
-	return r.Rows.Destroy(ctx, keys...) //nolint:wrapcheck // It stands in for them.
+	return r.Rows.Destroy(ctx, keys...)
 }
 
 // A forget is not answered by one that began before what it must find was there:
