@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// waitLimit is how long a forget waits for the views.
+	// waitLimit is how long a forget waits for the views, if nothing else is said.
 	waitLimit = 10 * time.Second
 	// maxTries bounds how often a conflict is answered by another try: each
 	// means that someone else got on.
@@ -67,6 +67,8 @@ type Config struct {
 	// FirstRetry is the pause after a first error of what is done in the
 	// background; 0 is a quarter of a second. Pauses grow up to a minute.
 	FirstRetry time.Duration
+	// Wait is how long a forget waits for the views; 0 is ten seconds.
+	Wait time.Duration
 }
 
 // Eraser forgets. It is safe for concurrent use, and any number of them in any
@@ -96,6 +98,8 @@ type Eraser struct {
 	judged     time.Time
 	logger     *slog.Logger
 	firstRetry time.Duration
+	// patience is how long a forget waits for the views.
+	patience time.Duration
 }
 
 // New returns an eraser. It reads and writes nothing yet and starts no
@@ -114,12 +118,16 @@ func New(c Config) (*Eraser, error) {
 		log: c.Log, keys: c.Keys, views: c.Views, now: c.Now, newID: c.NewID,
 		ledger: c.Ledger, purging: c.Purging, rotation: c.Rotation,
 		queue: newQueue(), unfinished: newUnfinished(), waiting: newUnfinished(), logger: c.Logger, firstRetry: c.FirstRetry,
+		patience: c.Wait,
 	}
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
 	}
 	if e.firstRetry <= 0 {
 		e.firstRetry = firstRetry
+	}
+	if e.patience <= 0 {
+		e.patience = waitLimit
 	}
 	return e, nil
 }
@@ -267,7 +275,7 @@ func (e *Eraser) waitWith(ctx context.Context, position uint64, wait func(contex
 	if position == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, waitLimit)
+	ctx, cancel := context.WithTimeout(ctx, e.patience)
 	defer cancel()
 	if err := wait(ctx, position); err != nil {
 		if errors.Is(err, events.ErrBehind) {

@@ -119,10 +119,15 @@ func Start(tb testing.TB, o Options) *Node {
 	Must(tb, err)
 	n.Eraser, err = tombstones.New(tombstones.Config{
 		Log: o.Log, Keys: keys, Views: query.NewErasingViews(n.Views), Now: now, NewID: NewID,
+		Wait: patience,
 	})
 	Must(tb, err)
 	return n
 }
+
+// patience is how long a forget waits for the views: under the race detector, on
+// a machine that does much else, a thousand tombstones take their time.
+const patience = time.Minute
 
 // embed runs an embedder beside the node.
 func (n *Node) embed(model embed.Embedder) {
