@@ -37,8 +37,8 @@ type lane struct {
 	engine  *engine // nil when it must be made from the store
 	unsaved int     // messages folded since the last flush was asked for
 
-	// busy is held by a replay or a verification.
-	busy sync.Mutex
+	// operating is held by a replay or a verification, busy by it and by a purge.
+	operating, busy sync.Mutex
 
 	// mu guards what readers see.
 	mu      sync.Mutex

@@ -24,7 +24,8 @@ func (e *engine) unpurged(tenant string, position uint64) error {
 // Purge makes what tombstones deleted up to now leave the disk, in every view, and returns when no file that held it is there
 // any more. It does nothing where nothing was forgotten since the last purge. Readers go on, but those that began before
 // keep what they see: it waits for them, and if they do not end in time it fails with an [*OpenReadersError] that says how
-// many there are; it can be repeated. During a replay or a verification it is [ErrBusy], and so is either of them meanwhile.
+// many there are; it can be repeated. During a replay or a verification it is [ErrBusy];
+// either of them waits for it.
 //
 // What is written over is not erased from the medium: that is for the file system and the disk to do.
 func (v *Views) Purge(ctx context.Context) error {

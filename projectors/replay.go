@@ -90,11 +90,25 @@ func (l *lane) stand() (mark, viewState) {
 	return mark{position: l.state.position, commit: l.state.commit}, l.state
 }
 
+// operate begins a replay or a verification, of which there is one at a time. It
+// waits for a purge, which nobody has asked for and which is over soon.
+func (l *lane) operate() (done func(), ok bool) {
+	if !l.operating.TryLock() {
+		return nil, false
+	}
+	l.busy.Lock()
+	return func() {
+		l.busy.Unlock()
+		l.operating.Unlock()
+	}, true
+}
+
 func (l *lane) replay(ctx context.Context, progress func(Progress)) (res ReplayResult, err error) {
-	if !l.busy.TryLock() {
+	done, ok := l.operate()
+	if !ok {
 		return ReplayResult{}, fmt.Errorf("replay: %w", ErrBusy)
 	}
-	defer l.busy.Unlock()
+	defer done()
 	started := l.cfg.Now()
 	if _, err := l.start(ctx); err != nil {
 		return ReplayResult{}, err
@@ -171,10 +185,11 @@ func (l *lane) handOver(ctx context.Context, b *builder) (ReplayResult, error) {
 }
 
 func (l *lane) verify(ctx context.Context, progress func(Progress)) (res VerifyResult, err error) {
-	if !l.busy.TryLock() {
+	done, ok := l.operate()
+	if !ok {
 		return VerifyResult{}, fmt.Errorf("verify: %w", ErrBusy)
 	}
-	defer l.busy.Unlock()
+	defer done()
 	started := l.cfg.Now()
 	if _, err := l.start(ctx); err != nil {
 		return VerifyResult{}, err
