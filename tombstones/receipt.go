@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -128,7 +129,16 @@ func (e *Eraser) Receipt(ctx context.Context, caller events.Caller, id string) (
 	if err != nil {
 		return SignedReceipt{}, fmt.Errorf("read receipt: %w", err)
 	}
-	return readNote(signed)
+	kept, err := readNote(signed)
+	if err == nil && !kept.tellsOf(a.state.Level) {
+		return e.issue(ctx, a) // it is of a level before
+	}
+	return kept, err
+}
+
+// tellsOf reports whether the receipt says that the level was reached.
+func (r *Receipt) tellsOf(level Level) bool {
+	return slices.ContainsFunc(r.Levels, func(l ReceiptLevel) bool { return l.Level == level && l.At != nil })
 }
 
 // issue makes the receipt of an erasure as it stands, and keeps it in the ledger.
