@@ -137,7 +137,7 @@ func (e *Eraser) Receipt(ctx context.Context, caller events.Caller, id string) (
 }
 
 // tellsOf reports whether the receipt says that the level was reached.
-func (r *Receipt) tellsOf(level Level) bool {
+func (r Receipt) tellsOf(level Level) bool {
 	return slices.ContainsFunc(r.Levels, func(l ReceiptLevel) bool { return l.Level == level && l.At != nil })
 }
 
