@@ -199,8 +199,8 @@ func (w *world) check(kept map[string]planted) {
 				t.Errorf("seed %d: %s: a fact that nobody forgot is gone: %+v: %d %s", w.seed, when, c, a.status, a.body)
 			}
 		}
-		if len(episodes) < 2 || w.shown < 100 {
-			t.Errorf("seed %d: control: only %d episodes are left, %d times something was shown", w.seed, len(episodes), w.shown)
+		if w.shown < 100 {
+			t.Errorf("seed %d: control: only %d times something was shown", w.seed, w.shown)
 		}
 		w.f.close()
 		if err := os.RemoveAll(filepath.Join(w.f.dir, "views")); err != nil {
