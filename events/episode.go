@@ -25,6 +25,16 @@ type EpisodeCaptured struct {
 	Source   string   `json:"source,omitempty"`
 	Entities []string `json:"entities,omitempty"`
 	Labels   []string `json:"labels,omitempty"`
+	// Revision is the token of the source's revision, "" if none was named.
+	Revision string `json:"revision,omitempty"`
+	// Traces are the ids of the recalls whose answers the text may have been
+	// written from.
+	Traces []string `json:"traces,omitempty"`
+	// Guard is what the scan of it found.
+	Guard Guard `json:"guard,omitzero"`
+	// Released is the trust that it had in quarantine, before a reviewer let it
+	// out; zero if it never was there.
+	Released Trust `json:"released,omitzero"`
 	// Content is a sealed EpisodeContent.
 	Content []byte `json:"content"`
 }
@@ -54,6 +64,27 @@ type Actor struct {
 type Source struct {
 	Kind string `json:"kind"`
 	Ref  string `json:"ref"`
+}
+
+// EpisodeQuarantined is the first event of an episode that waits for a reviewer.
+// Its content is elsewhere, for as long as the wait may take, and reaches no view
+// from there. A release is an EpisodeCaptured.
+type EpisodeQuarantined struct {
+	Subject string `json:"subject"`
+	Class   string `json:"class"`
+	Trust   Trust  `json:"trust"`
+	// Until is when it is gone if nobody has released it.
+	Until time.Time `json:"until"`
+	Guard Guard     `json:"guard,omitzero"`
+	// Hash is the hex SHA-256 of the sealed message that waits.
+	Hash string `json:"hash"`
+}
+
+// EpisodeDropped ends the wait of a quarantined episode: it is gone.
+type EpisodeDropped struct {
+	Subject string `json:"subject"`
+	// Expired says that nobody decided in time; else a reviewer dropped it.
+	Expired bool `json:"expired,omitempty"`
 }
 
 // EpisodeForgotten is the tombstone of an episode. It holds no value.

@@ -42,7 +42,7 @@ func fences() map[string][]string {
 		"github.com/alecthomas/kong":      {"cmd"},
 		"github.com/prometheus":           {"cmd"},
 		"go.opentelemetry.io":             {"cmd"},
-		"go.yaml.in/yaml":                 {"tombstones/retention"},
+		"go.yaml.in/yaml":                 {"tombstones/retention", "producers"},
 		"cel.dev/cel-go":                  {"producers"},
 		"github.com/google/cel-go":        {"producers"},
 	}

@@ -56,8 +56,9 @@ func infer(typ string, goType reflect.Type) ([]byte, error) {
 			events.DecisionQuarantine, events.DecisionReject),
 		reflect.TypeFor[events.Judgement](): enum(events.JudgedUseful, events.JudgedIrrelevant,
 			events.JudgedStale, events.JudgedWrong),
-		reflect.TypeFor[time.Time](): {Type: "string", Format: "date-time"},
-		reflect.TypeFor[[]byte]():    {Type: "string", ContentEncoding: "base64"},
+		reflect.TypeFor[events.Verdict](): enum(events.VerdictApprove, events.VerdictReject, events.VerdictEdit),
+		reflect.TypeFor[time.Time]():      {Type: "string", Format: "date-time"},
+		reflect.TypeFor[[]byte]():         {Type: "string", ContentEncoding: "base64"},
 	}})
 	if err != nil {
 		return nil, err

@@ -36,9 +36,34 @@ type SlotFact struct {
 	// ChangedAt and ChangedTime are those of the last commit that touched it.
 	ChangedAt   uint64    `json:"changed_at"`
 	ChangedTime time.Time `json:"changed_time"`
+	// Reviews are those of the candidate, oldest first. The last one before
+	// Reopened, which is a position, was taken back.
+	Reviews  []Review `json:"reviews,omitempty"`
+	Reopened uint64   `json:"reopened,omitempty"`
 	// Retraction is the sealed reason of a retraction.
 	Retraction []byte `json:"retraction,omitempty"`
 	Erasure    string `json:"erasure,omitempty"`
+}
+
+// Review is one review of a candidate.
+type Review struct {
+	FactReviewed
+	// Reviewer is the token of the principal.
+	Reviewer   string    `json:"reviewer"`
+	Position   uint64    `json:"position"`
+	RecordedAt time.Time `json:"recorded_at"`
+}
+
+// isEvent keeps Review out of the union of events.
+func (*Review) isEvent(struct{}) {} //nolint:unused // it is there to hide the promoted one
+
+// Standing are the reviews that were not taken back.
+func (f *SlotFact) Standing() []Review {
+	i := slices.IndexFunc(f.Reviews, func(r Review) bool { return r.Position > f.Reopened })
+	if i < 0 {
+		return nil
+	}
+	return f.Reviews[i:]
 }
 
 // isEvent keeps SlotFact out of the union of events, which the event that it
@@ -175,7 +200,22 @@ func (s *Slot) apply(e Event, r Recorded) string {
 				ProposedAt: f.ProposedAt, RecordedAt: f.RecordedAt,
 			}
 		})
-	case EpisodeCaptured, EpisodeForgotten, SubjectRegistered, SubjectForgotten,
+	case FactReviewed:
+		return s.on(e.Fact, func(f *SlotFact) {
+			f.Reviews = append(f.Reviews, Review{FactReviewed: e, Reviewer: r.Principal, Position: r.Position, RecordedAt: r.RecordedAt})
+		})
+	case FactReopened:
+		return s.on(e.Fact, func(f *SlotFact) {
+			f.Status, f.Valid, f.Decision, f.Reopened = StatusCandidate, nil, FactDecided{}, r.Position
+		})
+	case FactRestored:
+		return s.on(e.Fact, func(f *SlotFact) {
+			f.Valid, f.SupersededBy, f.Status = e.Valid, e.By, StatusActive
+			if e.By != "" {
+				f.Status = StatusSuperseded
+			}
+		})
+	case EpisodeCaptured, EpisodeQuarantined, EpisodeDropped, SourceRevised, EpisodeForgotten, SubjectRegistered, SubjectForgotten,
 		SubjectHeld, SubjectReleased, ConsentGranted, ConsentWithdrawn, SubjectExported,
 		ErasureRequested, ErasureAdvanced, ValueSuppressed,
 		VectorEmbedded, TraceRecalled, TraceUsed, TraceJudged, PolicyActivated:

@@ -56,11 +56,10 @@ func encodeFact(e *encoder, f *events.SlotFact) {
 	e.time(f.ValidFrom)
 	e.time(f.ValidTo)
 	e.time(f.ExpiresAt)
-	e.uint(uint64(len(f.Sources)))
-	for _, s := range f.Sources {
-		e.string(s.Episode)
-		e.string(s.Subject)
-	}
+	encodeSources(e, f.Sources)
+	e.strings(f.Traces)
+	encodeGuard(e, &f.Guard)
+	e.string(f.Edits)
 	e.bytes(f.Content)
 	e.string(string(f.Status))
 	encodeDecision(e, &f.Decision)
@@ -72,6 +71,8 @@ func encodeFact(e *encoder, f *events.SlotFact) {
 	e.time(f.RecordedAt)
 	e.uint(f.ChangedAt)
 	e.time(f.ChangedTime)
+	encodeReviews(e, f.Reviews)
+	e.uint(f.Reopened)
 	e.bytes(f.Retraction)
 	e.string(f.Erasure)
 }
@@ -89,12 +90,10 @@ func decodeFact(d *decoder, f *events.SlotFact) {
 	f.ValidFrom = d.time()
 	f.ValidTo = d.time()
 	f.ExpiresAt = d.time()
-	if n := d.count(); n > 0 {
-		f.Sources = make([]events.SourceRef, n)
-		for i := range f.Sources {
-			f.Sources[i] = events.SourceRef{Episode: d.string(), Subject: d.string()}
-		}
-	}
+	f.Sources = decodeSources(d)
+	f.Traces = d.strings()
+	decodeGuard(d, &f.Guard)
+	f.Edits = d.string()
 	f.Content = d.bytes()
 	f.Status = events.FactStatus(d.string())
 	decodeDecision(d, &f.Decision)
@@ -106,6 +105,8 @@ func decodeFact(d *decoder, f *events.SlotFact) {
 	f.RecordedAt = d.time()
 	f.ChangedAt = d.uint()
 	f.ChangedTime = d.time()
+	f.Reviews = decodeReviews(d)
+	f.Reopened = d.uint()
 	f.Retraction = d.bytes()
 	f.Erasure = d.string()
 }
@@ -123,6 +124,7 @@ func encodeDecision(e *encoder, v *events.FactDecided) {
 	e.int(int64(v.Policy.Version))
 	e.string(v.Policy.Hash)
 	e.string(v.Into)
+	encodeBasis(e, &v.Basis)
 }
 
 func decodeDecision(d *decoder, v *events.FactDecided) {
@@ -138,6 +140,7 @@ func decodeDecision(d *decoder, v *events.FactDecided) {
 	v.Policy.Version = int(d.int())
 	v.Policy.Hash = d.string()
 	v.Into = d.string()
+	decodeBasis(d, &v.Basis)
 }
 
 func encodeIntervals(e *encoder, list []events.Interval) {

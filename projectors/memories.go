@@ -19,7 +19,7 @@ func memoriesSpec(cfg *Config, ix *pebbleindex.Index) *spec {
 	c := &contents{keys: cfg.Keys, model: cfg.Model}
 	return &spec{
 		name:     Memories,
-		format:   "memories/3 model=" + cfg.Model,
+		format:   "memories/4 model=" + cfg.Model,
 		families: []string{"annals.fact.", "annals.episode.", "annals.subject.", "annals.vector."},
 		prepare:  c.prepare,
 		folder: func(e *engine) (folder, error) {

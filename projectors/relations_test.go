@@ -263,8 +263,14 @@ func TestCodecRoundTrip(t *testing.T) {
 		if !ok || !ok2 || !ok3 {
 			t.Fatal("not the events that were asked for")
 		}
+		r, ok := eventstest.EventOf(t, events.TypeFactReviewed).(events.FactReviewed)
+		if !ok {
+			t.Fatal("not the event that was asked for")
+		}
 		in := storedFact{
 			fact: events.SlotFact{
+				Reviews:      []events.Review{{FactReviewed: r, Reviewer: "r", Position: 8, RecordedAt: eventstest.Time(t, "reviewed at")}},
+				Reopened:     6,
 				FactProposed: e, Status: events.StatusActive, Decision: d, Valid: eventstest.Intervals(t, "valid"), SupersededBy: "by",
 				Principal: "p", Command: "c", ProposedAt: 3, RecordedAt: eventstest.Time(t, "at"), ChangedAt: 9,
 				ChangedTime: eventstest.Time(t, "changed"), Retraction: []byte("r"), Erasure: "x",
@@ -291,8 +297,10 @@ func TestCodecRoundTrip(t *testing.T) {
 		}
 	})
 	for typ, n := range map[reflect.Type]int{
-		reflect.TypeFor[events.SlotFact](): 13, reflect.TypeFor[events.FactProposed](): 14, reflect.TypeFor[events.FactDecided](): 5,
-		reflect.TypeFor[events.EpisodeCaptured](): 11, reflect.TypeFor[events.TraceRecalled](): 7,
+		reflect.TypeFor[events.SlotFact](): 15, reflect.TypeFor[events.FactProposed](): 17, reflect.TypeFor[events.FactDecided](): 6,
+		reflect.TypeFor[events.SourceRef](): 5, reflect.TypeFor[events.Guard](): 5, reflect.TypeFor[events.Basis](): 7,
+		reflect.TypeFor[events.EvidenceBasis](): 8, reflect.TypeFor[events.Review](): 4, reflect.TypeFor[events.FactReviewed](): 5,
+		reflect.TypeFor[events.EpisodeCaptured](): 15, reflect.TypeFor[events.TraceRecalled](): 7,
 	} {
 		if typ.NumField() != n {
 			t.Errorf("%v has %d fields, the codec knows %d", typ, typ.NumField(), n)

@@ -120,5 +120,9 @@ func episode(t *rapid.T, label string) string {
 }
 
 func source(t *rapid.T, label string) events.SourceRef {
-	return events.SourceRef{Episode: episode(t, label), Subject: maybe(t, "subject of "+label, Token)}
+	return events.SourceRef{
+		Episode: episode(t, label), Subject: maybe(t, "subject of "+label, Token),
+		Source: maybe(t, "source of "+label, Token), Revision: maybe(t, "revision of "+label, Token),
+		At: maybe(t, "position of "+label, position),
+	}
 }

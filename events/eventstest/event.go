@@ -12,12 +12,13 @@ import (
 // declaration. A test of package events holds that none is missing.
 func Types() []string {
 	return []string{
-		events.TypeEpisodeCaptured, events.TypeEpisodeForgotten,
-		events.TypeFactProposed, events.TypeFactDecided, events.TypeFactPromoted, events.TypeFactSuperseded,
+		events.TypeEpisodeCaptured, events.TypeEpisodeQuarantined, events.TypeEpisodeDropped, events.TypeEpisodeForgotten,
+		events.TypeFactProposed, events.TypeFactDecided, events.TypeFactReviewed, events.TypeFactReopened,
+		events.TypeFactRestored, events.TypeFactPromoted, events.TypeFactSuperseded,
 		events.TypeFactCorroborated, events.TypeFactRetracted, events.TypeFactSourceLost, events.TypeFactForgotten,
 		events.TypeSubjectRegistered, events.TypeSubjectForgotten,
 		events.TypeSubjectHeld, events.TypeSubjectReleased, events.TypeConsentGranted, events.TypeConsentWithdrawn,
-		events.TypeSubjectExported, events.TypeValueSuppressed,
+		events.TypeSubjectExported, events.TypeValueSuppressed, events.TypeSourceRevised,
 		events.TypeErasureRequested, events.TypeErasureAdvanced,
 		events.TypeVectorEmbedded,
 		events.TypeTraceRecalled, events.TypeTraceUsed, events.TypeTraceJudged,
@@ -30,6 +31,15 @@ func EventOf(t *rapid.T, typ string) events.Event {
 	switch typ {
 	case events.TypeEpisodeCaptured:
 		return episodeCaptured(t)
+	case events.TypeEpisodeQuarantined:
+		return events.EpisodeQuarantined{
+			Subject: Token(t, "subject"), Class: Token(t, "class"), Trust: trust(t), Until: Time(t, "until"),
+			Guard: maybe(t, "guard", guard), Hash: hash(t, "hash"),
+		}
+	case events.TypeEpisodeDropped:
+		return events.EpisodeDropped{Subject: Token(t, "subject"), Expired: rapid.Bool().Draw(t, "expired")}
+	case events.TypeSourceRevised:
+		return events.SourceRevised{Revision: Token(t, "revision"), EffectiveAt: Time(t, "effective at")}
 	case events.TypeEpisodeForgotten:
 		return events.EpisodeForgotten{Subject: Token(t, "subject"), Erasure: Token(t, "erasure")}
 	case events.TypeSubjectRegistered:
@@ -84,6 +94,16 @@ func FactEventOf(t *rapid.T, typ, fact string) events.Event {
 		return factProposed(t, fact)
 	case events.TypeFactDecided:
 		return factDecided(t, fact)
+	case events.TypeFactReviewed:
+		return events.FactReviewed{
+			Fact: fact, Verdict: verdict(t), Hash: hash(t, "hash"),
+			Content: maybe(t, "note", func(t *rapid.T, _ string) []byte { return content(t) }),
+			Into:    maybe(t, "into", Token),
+		}
+	case events.TypeFactReopened:
+		return events.FactReopened{Fact: fact}
+	case events.TypeFactRestored:
+		return events.FactRestored{Fact: fact, Valid: Intervals(t, "valid"), By: maybe(t, "by", Token)}
 	case events.TypeFactPromoted:
 		return events.FactPromoted{Fact: fact, Valid: Intervals(t, "valid")}
 	case events.TypeFactSuperseded:
@@ -112,6 +132,10 @@ func episodeCaptured(t *rapid.T) events.EpisodeCaptured {
 		Source:          maybe(t, "source", Token),
 		Entities:        some(t, "entity", Token),
 		Labels:          some(t, "label", Token),
+		Revision:        maybe(t, "revision", Token),
+		Traces:          some(t, "trace", Token),
+		Guard:           maybe(t, "guard", guard),
+		Released:        maybe(t, "released", func(t *rapid.T, _ string) events.Trust { return trust(t) }),
 		Content:         content(t),
 	}
 }
@@ -131,7 +155,50 @@ func factProposed(t *rapid.T, fact string) events.FactProposed {
 		ValidTo:    maybe(t, "valid to", Time),
 		ExpiresAt:  maybe(t, "expires at", Time),
 		Sources:    list(t, "source", source),
+		Traces:     some(t, "trace", Token),
+		Guard:      maybe(t, "guard", guard),
+		Edits:      maybe(t, "edits", Token),
 		Content:    content(t),
+	}
+}
+
+func guard(t *rapid.T, label string) events.Guard {
+	return events.Guard{
+		Rules: hash(t, label), Score: rapid.IntRange(0, 100).Draw(t, "score"),
+		Hits: some(t, "hit", Token), Secrets: rapid.IntRange(0, 3).Draw(t, "secrets"),
+		Personal: some(t, "personal", Token),
+	}
+}
+
+func hash(t *rapid.T, label string) string {
+	return rapid.StringMatching(`[0-9a-f]{64}`).Draw(t, label)
+}
+
+func verdict(t *rapid.T) events.Verdict {
+	return rapid.SampledFrom([]events.Verdict{
+		events.VerdictApprove, events.VerdictReject, events.VerdictEdit,
+	}).Draw(t, "verdict")
+}
+
+func basis(t *rapid.T, _ string) events.Basis {
+	anyTrust := func(t *rapid.T, _ string) events.Trust { return trust(t) }
+	return events.Basis{
+		Evidence: some(t, "evidence", func(t *rapid.T, label string) events.EvidenceBasis {
+			return events.EvidenceBasis{
+				Episode: episode(t, label), Found: rapid.Bool().Draw(t, "found"),
+				Forgotten: rapid.Bool().Draw(t, "forgotten"), Other: rapid.Bool().Draw(t, "other"),
+				Retired: rapid.Bool().Draw(t, "retired"), Trust: maybe(t, "trust", anyTrust),
+				Principal: maybe(t, "principal", Token), Guard: maybe(t, "guard", guard),
+			}
+		}),
+		Context:  maybe(t, "context", anyTrust),
+		Consent:  rapid.SampledFrom([]string{"", events.ConsentGiven, events.ConsentTakenBack}).Draw(t, "consent"),
+		Conflict: rapid.StringMatching(`[a-z_]{0,30}`).Draw(t, "conflict"),
+		Guard:    maybe(t, "guard", guard),
+		Reviews: some(t, "review", func(t *rapid.T, label string) events.ReviewBasis {
+			return events.ReviewBasis{Reviewer: Token(t, label), Verdict: verdict(t)}
+		}),
+		At: Time(t, "at"),
 	}
 }
 
@@ -150,6 +217,7 @@ func factDecided(t *rapid.T, fact string) events.FactDecided {
 			}
 		}),
 		Policy: policy(t),
+		Basis:  maybe(t, "basis", basis),
 	}
 	if e.Decision == events.DecisionPromote {
 		e.Into = rapid.SampledFrom([]string{fact, Token(t, "into")}).Draw(t, "which")
@@ -161,7 +229,7 @@ func policy(t *rapid.T) events.PolicyRef {
 	return events.PolicyRef{
 		Name:    Token(t, "policy"),
 		Version: rapid.IntRange(1, 1_000).Draw(t, "version"),
-		Hash:    rapid.StringMatching(`[0-9a-f]{64}`).Draw(t, "hash"),
+		Hash:    hash(t, "hash"),
 	}
 }
 

@@ -20,14 +20,27 @@ func Sample(typ string) events.Event {
 		Hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 	}
 	sealed := []byte("\x01sealed bytes of a record")
+	guard := events.Guard{Rules: policy.Hash, Score: 35, Hits: []string{"tool-call"}, Secrets: 1, Personal: []string{"email"}}
+	ref := events.SourceRef{
+		Episode: episode, Subject: subject, Source: "orsxg5dtn52xey3fon2hezlbnu", Revision: "ojsxm2ltnfxw4", At: 17,
+	}
 	switch typ {
 	case events.TypeEpisodeCaptured:
 		return events.EpisodeCaptured{
 			Subject: subject, Class: class, OccurredAt: Epoch(), OccurredUnknown: true,
 			Trust: events.TrustTool, Sensitivity: "health", Session: "kn3xg3dpnzswk3tbnvsxezlbnq",
 			Source: "orsxg5dtn52xey3fon2hezlbnu", Entities: []string{"mvxhi2lupfxw4zi"},
-			Labels: []string{"nrqwezlmn5xgk"}, Content: sealed,
+			Labels: []string{"nrqwezlmn5xgk"}, Revision: ref.Revision, Traces: []string{trace}, Guard: guard,
+			Released: events.TrustExternal, Content: sealed,
 		}
+	case events.TypeEpisodeQuarantined:
+		return events.EpisodeQuarantined{
+			Subject: subject, Class: class, Trust: events.TrustExternal, Until: Day(1), Guard: guard, Hash: policy.Hash,
+		}
+	case events.TypeEpisodeDropped:
+		return events.EpisodeDropped{Subject: subject, Expired: true}
+	case events.TypeSourceRevised:
+		return events.SourceRevised{Revision: ref.Revision, EffectiveAt: Epoch()}
 	case events.TypeEpisodeForgotten:
 		return events.EpisodeForgotten{Subject: subject, Erasure: erasure}
 	case events.TypeFactProposed:
@@ -35,7 +48,7 @@ func Sample(typ string) events.Event {
 			Fact: fact, Subject: subject, Class: class, Predicate: "obzgkzdjmnqxizi",
 			Scope: "onrw64df", Category: category, Confidence: 0.97, Trust: events.TrustUser,
 			ObservedAt: Epoch(), ValidFrom: Day(-30), ValidTo: Day(335), ExpiresAt: Day(400),
-			Sources: []events.SourceRef{{Episode: episode, Subject: subject}}, Content: sealed,
+			Sources: []events.SourceRef{ref}, Traces: []string{trace}, Guard: guard, Edits: older, Content: sealed,
 		}
 	case events.TypeFactDecided:
 		return events.FactDecided{
@@ -44,14 +57,28 @@ func Sample(typ string) events.Event {
 				{Gate: "identity", Outcome: events.DecisionPromote, Reason: "ok"},
 				{Gate: "confidence", Outcome: events.DecisionPromote, Reason: "at_least_minimum"},
 			},
+			Basis: events.Basis{
+				Evidence: []events.EvidenceBasis{{
+					Episode: episode, Found: true, Forgotten: true, Other: true, Retired: true, Trust: events.TrustTool,
+					Principal: class, Guard: guard,
+				}},
+				Context: events.TrustAgent, Consent: events.ConsentGiven, Conflict: "supersedes", Guard: guard,
+				Reviews: []events.ReviewBasis{{Reviewer: class, Verdict: events.VerdictApprove}}, At: Epoch(),
+			},
 		}
+	case events.TypeFactReviewed:
+		return events.FactReviewed{Fact: fact, Verdict: events.VerdictEdit, Hash: policy.Hash, Content: sealed, Into: older}
+	case events.TypeFactReopened:
+		return events.FactReopened{Fact: fact}
+	case events.TypeFactRestored:
+		return events.FactRestored{Fact: older, Valid: Since(Day(-90)), By: fact}
 	case events.TypeFactPromoted:
 		return events.FactPromoted{Fact: fact, Valid: append(Between(Day(-30), Day(-20)), Since(Day(0))...)}
 	case events.TypeFactSuperseded:
 		return events.FactSuperseded{Fact: older, By: fact, Valid: Between(Day(-90), Day(-30))}
 	case events.TypeFactCorroborated:
 		return events.FactCorroborated{
-			Fact: older, Candidate: fact, Sources: []events.SourceRef{{Episode: episode, Subject: subject}},
+			Fact: older, Candidate: fact, Sources: []events.SourceRef{ref},
 		}
 	case events.TypeFactRetracted:
 		return events.FactRetracted{Fact: fact, Valid: Between(Day(0), Day(7)), Content: sealed}

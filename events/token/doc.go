@@ -18,6 +18,7 @@
 //	Scope       scope        the scope
 //	AnswerRef   answer_ref   what an answer is known by outside
 //	Source      source       kind, NUL, reference
+//	Revision    revision     the revision of a source
 //	Label       label        key, NUL, canonical JSON of the value
 //	Slot        slot         subject id, NUL, predicate, NUL, scope
 //	Question    question     what a page of a list was asked, as it is

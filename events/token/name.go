@@ -31,6 +31,9 @@ func AnswerRef(h Hasher, name string) string { return of(h, "answer_ref", name) 
 // Source returns the token of where an episode came from. No source has none.
 func Source(h Hasher, s events.Source) string { return of(h, "source", s.Kind+"\x00"+s.Ref) }
 
+// Revision returns the token of one revision of a source.
+func Revision(h Hasher, name string) string { return of(h, "revision", name) }
+
 // Slot returns the id of the aggregate of all facts about one subject, predicate
 // and scope. The subject is given by its id, the others by their names; the
 // scope may be empty.
