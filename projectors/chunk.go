@@ -77,14 +77,16 @@ func placed(r *events.Recorded) bool {
 // home is the kind of aggregate that an event belongs to, and its id if that is fixed.
 func home(e events.Event) (events.Kind, string) {
 	switch e.(type) {
-	case events.EpisodeCaptured, events.EpisodeForgotten:
+	case events.EpisodeCaptured, events.EpisodeQuarantined, events.EpisodeDropped, events.EpisodeForgotten:
 		return events.KindEpisode, ""
-	case events.FactProposed, events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactCorroborated,
+	case events.FactProposed, events.FactDecided, events.FactReviewed, events.FactReopened, events.FactRestored, events.FactPromoted, events.FactSuperseded, events.FactCorroborated,
 		events.FactRetracted, events.FactSourceLost, events.FactForgotten:
 		return events.KindFact, ""
 	case events.SubjectRegistered, events.SubjectForgotten, events.SubjectHeld, events.SubjectReleased,
 		events.ConsentGranted, events.ConsentWithdrawn, events.SubjectExported:
 		return events.KindSubject, ""
+	case events.SourceRevised:
+		return events.KindSource, ""
 	case events.ValueSuppressed:
 		return events.KindSuppression, events.SharedID
 	case events.ErasureRequested, events.ErasureAdvanced:

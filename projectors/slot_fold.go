@@ -188,6 +188,12 @@ func factOf(e events.Event) string {
 		return e.Fact
 	case events.FactDecided:
 		return e.Fact
+	case events.FactReviewed:
+		return e.Fact
+	case events.FactReopened:
+		return e.Fact
+	case events.FactRestored:
+		return e.Fact
 	case events.FactPromoted:
 		return e.Fact
 	case events.FactSuperseded:
@@ -200,7 +206,8 @@ func factOf(e events.Event) string {
 		return e.Fact
 	case events.FactForgotten:
 		return e.Fact
-	case events.EpisodeCaptured, events.EpisodeForgotten, events.SubjectRegistered, events.SubjectForgotten,
+	case events.EpisodeCaptured, events.EpisodeQuarantined, events.EpisodeDropped, events.EpisodeForgotten,
+		events.SourceRevised, events.SubjectRegistered, events.SubjectForgotten,
 		events.SubjectHeld, events.SubjectReleased, events.ConsentGranted, events.ConsentWithdrawn,
 		events.SubjectExported, events.ValueSuppressed,
 		events.ErasureRequested, events.ErasureAdvanced, events.VectorEmbedded, events.TraceRecalled, events.TraceUsed, events.TraceJudged, events.PolicyActivated:

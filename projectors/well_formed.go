@@ -12,8 +12,14 @@ func wellFormed(e events.Event) bool {
 	case events.EpisodeCaptured:
 		return events.ValidToken(e.Subject) && optionalTokens(e.Class, e.Session, e.Source) && tokens(e.Entities) &&
 			tokens(e.Labels)
+	case events.EpisodeQuarantined:
+		return events.ValidToken(e.Subject) && optionalTokens(e.Class)
+	case events.EpisodeDropped:
+		return events.ValidToken(e.Subject)
 	case events.EpisodeForgotten:
 		return events.ValidToken(e.Subject)
+	case events.SourceRevised:
+		return events.ValidToken(e.Revision)
 	case events.FactProposed:
 		return events.ValidToken(e.Fact) && events.ValidToken(e.Subject) && sourceTokens(e.Sources) &&
 			optionalTokens(e.Class, e.Predicate, e.Scope, e.Category)
@@ -40,7 +46,8 @@ func wellFormed(e events.Event) bool {
 		return events.ValidToken(e.Category)
 	case events.ErasureRequested:
 		return optionalTokens(e.Subject)
-	case events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactRetracted, events.FactSourceLost,
+	case events.FactReviewed, events.FactReopened, events.FactRestored,
+		events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactRetracted, events.FactSourceLost,
 		events.SubjectRegistered, events.SubjectForgotten, events.PolicyActivated, events.ErasureAdvanced,
 		events.SubjectExported, events.ValueSuppressed:
 	}

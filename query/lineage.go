@@ -119,7 +119,8 @@ func (h *slotHistory) apply(e events.Event, fact string) {
 		if e.By == fact {
 			h.supersedes = appendNew(h.supersedes, e.Fact)
 		}
-	case events.EpisodeCaptured, events.EpisodeForgotten, events.FactPromoted, events.FactRetracted,
+	case events.EpisodeCaptured, events.EpisodeQuarantined, events.EpisodeDropped, events.EpisodeForgotten,
+		events.SourceRevised, events.FactReviewed, events.FactReopened, events.FactRestored, events.FactPromoted, events.FactRetracted,
 		events.FactSourceLost, events.FactForgotten, events.SubjectRegistered, events.SubjectForgotten,
 		events.SubjectHeld, events.SubjectReleased, events.ConsentGranted, events.ConsentWithdrawn,
 		events.SubjectExported, events.ValueSuppressed,

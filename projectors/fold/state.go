@@ -160,7 +160,9 @@ func (s *State) apply(e events.Event, r *events.Recorded) {
 		if tr := s.Traces[Key{t, e.Trace}]; tr != nil {
 			tr.Judged[e.Memory] = e.Judgement
 		}
-	case events.FactProposed, events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactCorroborated,
+	case events.EpisodeQuarantined, events.EpisodeDropped, // nothing of them is shown
+		events.SourceRevised, events.FactReviewed, events.FactReopened, events.FactRestored,
+		events.FactProposed, events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactCorroborated,
 		events.FactRetracted, events.FactSourceLost, events.FactForgotten, events.SubjectRegistered,
 		events.ConsentGranted, events.ConsentWithdrawn,
 		events.SubjectExported, events.ValueSuppressed,
