@@ -8,7 +8,7 @@ import (
 const (
 	// MaxToken is the greatest length of a token in bytes.
 	MaxToken = 255
-	// MaxList is the greatest number of entities, and of labels, of one document.
+	// MaxList is the greatest number of entities, of labels and of origins of one document.
 	MaxList = 65535
 )
 
@@ -30,6 +30,8 @@ type Doc struct {
 	Entities []string
 	// Labels are further filterable tokens.
 	Labels []string
+	// Origins are the sources that the memory was taken from; none if one of them has no source that could be revised.
+	Origins []Origin
 	// Trust is the trust class of the source; greater is more trusted.
 	Trust uint8
 	// OccurredUS and ObservedUS are unix microseconds.
@@ -43,6 +45,12 @@ type Doc struct {
 	Terms []Term
 	// Length is the number of terms before duplicates were joined.
 	Length uint32
+}
+
+// Origin is where a memory was taken from: a revision of a source, empty if none was named, at a log position.
+type Origin struct {
+	Source, Revision string
+	Seq              uint64
 }
 
 // Term is one distinct term of a document.
@@ -64,6 +72,9 @@ func (d *Doc) Validate() error {
 	if len(d.Entities) > MaxList || len(d.Labels) > MaxList {
 		return fmt.Errorf("check lists: %w", ErrDocument)
 	}
+	if err := checkOrigins(d.Origins); err != nil {
+		return err
+	}
 	if err := checkTokens([]string{d.Session, d.Category, d.Scope}, true); err != nil {
 		return err
 	}
@@ -74,6 +85,21 @@ func (d *Doc) Validate() error {
 		return err
 	}
 	return checkTerms(d.Terms)
+}
+
+func checkOrigins(list []Origin) error {
+	if len(list) > MaxList {
+		return fmt.Errorf("check lists: %w", ErrDocument)
+	}
+	for _, o := range list {
+		if err := checkTokens([]string{o.Source}, false); err != nil {
+			return err
+		}
+		if err := checkTokens([]string{o.Revision}, true); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkTerms(terms []Term) error {

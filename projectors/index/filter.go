@@ -28,6 +28,27 @@ type Filter struct {
 	NowUS int64
 	// Exclude holds the ids that are out.
 	Exclude []string
+	// Current says of sources which of what was taken from them is admitted. A document is out if it has origins and all of
+	// them are of a source that is here and admits none of them. A source that is not here admits everything.
+	Current map[string]Current
+}
+
+// Current is what a source admits: what names its revision, and what names none and came after a log position.
+type Current struct {
+	Revision string
+	After    uint64
+}
+
+// Admits reports whether the source, by f.Current, admits what was taken from it.
+func (f *Filter) Admits(o Origin) bool {
+	c, ok := f.Current[o.Source]
+	if !ok {
+		return true
+	}
+	if o.Revision == "" {
+		return o.Seq > c.After
+	}
+	return o.Revision == c.Revision
 }
 
 // Validate reports the first field that is out of range as [ErrTenant], [ErrToken] or [ErrQuery].

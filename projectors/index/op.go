@@ -23,10 +23,19 @@ type Update struct {
 	ExpiresUS *int64
 	// Trust is the new trust class.
 	Trust *uint8
+	// Origins are the new origins.
+	Origins *[]Origin
 }
 
-// Validate reports the first field that is out of range as [ErrTenant] or [ErrToken].
-func (u *Update) Validate() error { return checkKey(u.Tenant, u.Subject, u.ID) }
+// Validate reports the first field that is out of range as [ErrTenant], [ErrToken] or [ErrDocument].
+func (u *Update) Validate() error {
+	if u.Origins != nil {
+		if err := checkOrigins(*u.Origins); err != nil {
+			return err
+		}
+	}
+	return checkKey(u.Tenant, u.Subject, u.ID)
+}
 
 // Removal removes one document with its terms and vectors. It does nothing when the subject has no such document.
 type Removal struct{ Tenant, Subject, ID string }

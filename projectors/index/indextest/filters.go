@@ -28,6 +28,7 @@ func testFilterFields(t *testing.T, open func(t *testing.T) Backend) {
 		"ValidAtUS":      func(f *index.Filter) { f.ValidAtUS = new(int64(250)) },
 		"NowUS":          func(f *index.Filter) { f.NowUS = 500 },
 		"Exclude":        func(f *index.Filter) { f.Exclude = []string{id(3), id(4)} },
+		"Current":        func(f *index.Filter) { f.Current = map[string]index.Current{"d1": {Revision: "r1"}, "d2": {}} },
 	} {
 		q := base
 		set(&q.Filter)
@@ -116,5 +117,45 @@ func testFilterBeforeRank(t *testing.T, open func(t *testing.T) Backend) {
 	c := p.same(t, q)
 	if len(c.Dense) != 1 || len(c.Lexical) != 1 || c.Dense[0].ID != live.ID || c.Lexical[0].ID != live.ID {
 		t.Fatalf("the live document is displaced: %+v", c)
+	}
+}
+
+// testCurrent is a document with any origins against what one source admits.
+func testCurrent(t *testing.T, open func(t *testing.T) Backend) {
+	p := newPair(t, open)
+	old, fresh := index.Origin{Source: "d", Revision: "1", Seq: 1}, index.Origin{Source: "d", Revision: "2", Seq: 1}
+	other := index.Origin{Source: "e", Revision: "1", Seq: 1}
+	for n, c := range []struct {
+		origins []index.Origin
+		want    bool
+	}{
+		{nil, true},
+		{[]index.Origin{old}, false},
+		{[]index.Origin{fresh}, true},
+		{[]index.Origin{old, fresh}, true},
+		{[]index.Origin{old, other}, true},
+		{[]index.Origin{{Source: "d", Seq: 7}}, false},
+		{[]index.Origin{{Source: "d", Seq: 8}}, true},
+		{[]index.Origin{{Source: "d", Revision: "1", Seq: 8}}, false},
+	} {
+		d := note(n+1, 1)
+		d.Origins = c.origins
+		want := 0
+		if c.want {
+			want = 1
+		}
+		q := index.Query{Terms: []uint64{1}, K: 1, Filter: index.Filter{
+			Tenant: "acme", Current: map[string]index.Current{"d": {Revision: "2", After: 7}},
+		}}
+		p.apply(t, d)
+		if got := p.same(t, q).Eligible; got != want {
+			t.Errorf("origins %v: %d documents pass, want %d", c.origins, got, want)
+		}
+		// What it was taken from can change.
+		was := index.Update{Tenant: d.Tenant, Subject: d.Subject, ID: d.ID, Seq: d.Seq, Origins: &[]index.Origin{old}}
+		p.apply(t, was)
+		if got := p.same(t, q).Eligible; got != 0 {
+			t.Errorf("%d documents pass when all are of an old revision", got)
+		}
 	}
 }

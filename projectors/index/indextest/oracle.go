@@ -138,6 +138,9 @@ func (o *Oracle) update(u index.Update) error {
 	if u.Trust != nil {
 		m.doc.Trust = *u.Trust
 	}
+	if u.Origins != nil {
+		m.doc.Origins = *u.Origins
+	}
 	return nil
 }
 
@@ -154,7 +157,8 @@ func Eligible(d *index.Doc, f *index.Filter) bool {
 		d.Trust >= f.MinTrust &&
 		(f.ValidAtUS == nil || d.Kind != index.Fact || (d.ValidFromUS <= *f.ValidAtUS && *f.ValidAtUS < d.ValidToUS)) &&
 		(d.ExpiresUS == 0 || d.ExpiresUS > f.NowUS) &&
-		!slices.Contains(f.Exclude, d.ID)
+		!slices.Contains(f.Exclude, d.ID) &&
+		(len(d.Origins) == 0 || slices.ContainsFunc(d.Origins, f.Admits))
 }
 
 func among[T comparable](list []T, x T) bool { return list == nil || slices.Contains(list, x) }

@@ -34,6 +34,27 @@ func optional(tokens []string) *rapid.Generator[string] {
 	return rapid.SampledFrom(append([]string{""}, tokens...))
 }
 
+func (u universe) origins(t *rapid.T) []index.Origin {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) index.Origin {
+		return index.Origin{
+			Source: rapid.SampledFrom(u.tokens).Draw(t, "source"), Revision: optional(u.tokens).Draw(t, "revision"),
+			Seq: rapid.Uint64Range(0, 60).Draw(t, "origin seq"),
+		}
+	}), 0, 2).Draw(t, "origins")
+}
+
+// current draws what sources admit, seldom anything, so that the other conditions matter.
+func (u universe) current(t *rapid.T) map[string]index.Current {
+	if rapid.IntRange(0, 3).Draw(t, "current given") > 0 {
+		return nil
+	}
+	return rapid.MapOfN(rapid.SampledFrom(u.tokens), rapid.Custom(func(t *rapid.T) index.Current {
+		return index.Current{
+			Revision: rapid.SampledFrom(u.tokens).Draw(t, "revision"), After: rapid.Uint64Range(0, 60).Draw(t, "after"),
+		}
+	}), 0, 2).Draw(t, "current")
+}
+
 func smallTime() *rapid.Generator[int64] { return rapid.Int64Range(-5, 5) }
 
 func (u universe) doc(t *rapid.T, seq uint64) index.Doc {
@@ -47,6 +68,7 @@ func (u universe) doc(t *rapid.T, seq uint64) index.Doc {
 		Scope:      optional(u.tokens).Draw(t, "scope"),
 		Entities:   rapid.SliceOfN(rapid.SampledFrom(u.tokens), 0, 3).Draw(t, "entities"),
 		Labels:     rapid.SliceOfN(rapid.SampledFrom(u.tokens), 0, 3).Draw(t, "labels"),
+		Origins:    u.origins(t),
 		Trust:      rapid.Uint8Range(0, 3).Draw(t, "trust"),
 		OccurredUS: smallTime().Draw(t, "occurred"), ObservedUS: smallTime().Draw(t, "observed"),
 		ValidFromUS: smallTime().Draw(t, "from"),
@@ -92,6 +114,10 @@ func (u universe) op(t *rapid.T, seq uint64) index.Op {
 		up.ValidToUS = rapid.Ptr(smallTime(), true).Draw(t, "to")
 		up.ExpiresUS = rapid.Ptr(rapid.Int64Range(0, 5), true).Draw(t, "expires")
 		up.Trust = rapid.Ptr(rapid.Uint8Range(0, 3), true).Draw(t, "trust")
+		if rapid.Bool().Draw(t, "new origins") {
+			list := u.origins(t)
+			up.Origins = &list
+		}
 		return up
 	case n < 98:
 		return index.Removal{Tenant: tenant, Subject: subject, ID: id}
@@ -160,6 +186,7 @@ func (u universe) query(t *rapid.T) index.Query {
 		Exclude:     list(t, u.ids, "exclude"),
 		MinTrust:    rapid.SampledFrom([]uint8{0, 0, 0, 1, 2}).Draw(t, "trust"),
 		NowUS:       smallTime().Draw(t, "now"),
+		Current:     u.current(t),
 	}
 	if rapid.IntRange(0, 4).Draw(t, "kinds given") == 0 {
 		f.Kinds = []index.Kind{index.Fact, index.Trajectory}

@@ -26,6 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) Backend) {
 		{"ScopeStatistics", testScopeStatistics},
 		{"StatisticsAfterRemoval", testStatisticsAfterRemoval},
 		{"FilterBeforeRank", testFilterBeforeRank},
+		{"Current", testCurrent},
 		{"Ties", testTies},
 		{"Versions", testVersions},
 		{"LateVector", testLateVector},
@@ -126,6 +127,9 @@ func corpus(r *rand.Rand, n int) []index.Op {
 			Entities: []string{token("e", 6), token("e", 6)}, Labels: []string{token("l", 4), token("l", 4)},
 			Trust: uint8(r.IntN(5)), OccurredUS: r.Int64N(1000), ObservedUS: r.Int64N(1000),
 			ValidFromUS: r.Int64N(500), ValidToUS: 500 + r.Int64N(500), ExpiresUS: r.Int64N(3) * 400,
+		}
+		if i%5 > 0 {
+			d.Origins = []index.Origin{{Source: token("d", 3), Revision: token("r", 2), Seq: d.Seq}}
 		}
 		for term := range uint64(20) {
 			if tf := r.IntN(4); tf > 0 && r.IntN(int(term)+1) == 0 {

@@ -11,7 +11,7 @@ import (
 // that a condition of a filter looks at nothing but the field it is about. After the columns come the places at which the
 // tails of the rows end, and the tails. Numbers are little endian.
 const (
-	blockFormat = 3
+	blockFormat = 4
 
 	offPlaces  = 1
 	offColumns = offPlaces + 8*blockWords

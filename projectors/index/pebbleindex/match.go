@@ -19,8 +19,9 @@ type matcher struct {
 	all        []string
 	labels     []string
 	exclude    tokenSet
-	tokens     bool // some condition looks at the tail
-	lists      bool // some condition looks at entities or labels
+	current    map[string]index.Current // as the filter has it
+	tokens     bool                     // some condition looks at the tail
+	lists      bool                     // some condition looks at entities or labels
 }
 
 // tokenSet is a set of admitted tokens; nil admits all.
@@ -60,6 +61,7 @@ func newMatcher(f *index.Filter) *matcher {
 		any:        newTokenSet(f.EntitiesAny),
 		all:        distinct(f.EntitiesAll),
 		labels:     distinct(f.LabelsAll),
+		current:    f.Current,
 	}
 	if len(f.Exclude) > 0 {
 		m.exclude = newTokenSet(f.Exclude)
@@ -68,7 +70,7 @@ func newMatcher(f *index.Filter) *matcher {
 		m.kinds[k] = true
 	}
 	m.lists = m.any != nil || len(m.all) > 0 || len(m.labels) > 0
-	m.tokens = m.lists || m.exclude != nil || m.sessions != nil || m.categories != nil || m.scopes != nil
+	m.tokens = m.lists || len(m.current) > 0 || m.exclude != nil || m.sessions != nil || m.categories != nil || m.scopes != nil
 	return m
 }
 
@@ -147,7 +149,7 @@ func (m *matcher) tail(b []byte) (bool, error) {
 	excluded = excluded && m.exclude.admits(id)
 	session, category, scope := r.token(), r.token(), r.token()
 	ok := !excluded && m.sessions.admits(session) && m.categories.admits(category) && m.scopes.admits(scope)
-	if ok && m.lists {
+	if ok = ok && (len(m.current) == 0 && !m.lists || m.isCurrent(&r)); ok && m.lists {
 		hit, every := r.matchList(m.any, m.all)
 		if ok = every && (m.any == nil || hit); ok {
 			_, ok = r.matchList(nil, m.labels)
@@ -157,6 +159,28 @@ func (m *matcher) tail(b []byte) (bool, error) {
 		return false, fmt.Errorf("read forward row: %w", index.ErrCorrupt)
 	}
 	return ok, nil
+}
+
+// isCurrent reads the origins and reports whether there are none or one of them is admitted.
+func (m *matcher) isCurrent(r *rowReader) bool {
+	n := r.number(2)
+	ok := n == 0
+	for range n {
+		source, revision, seq := r.token(), r.token(), r.number(8)
+		if ok {
+			continue
+		}
+		c, known := m.current[string(source)]
+		switch {
+		case !known:
+			ok = true
+		case len(revision) == 0:
+			ok = seq > c.After
+		default:
+			ok = string(revision) == c.Revision
+		}
+	}
+	return ok
 }
 
 // matchList reads a list and reports whether one of its tokens is in some, and whether all tokens of all are in the list.

@@ -19,6 +19,7 @@ type row struct {
 	scope    string
 	entities []string
 	labels   []string
+	origins  []index.Origin
 	models   []modelRef
 }
 
@@ -45,11 +46,16 @@ func appendTokens(b []byte, tokens []string) []byte {
 	return b
 }
 
-// appendTail appends the part of a row that differs in size: the id, session, category and scope as lp, entities and labels
-// as a two-byte count and lp each, and the models as a one-byte count and lp with eight bytes of Seq each.
+// appendTail appends the part of a row that differs in size: the id, session, category and scope as lp, the origins as a
+// two-byte count and two lp with eight bytes of Seq each, entities and labels as a two-byte count and lp each, and the models
+// as a one-byte count and lp with eight bytes of Seq each.
 func appendTail(b []byte, w *row) []byte {
 	for _, s := range [...]string{w.id, w.session, w.category, w.scope} {
 		b = appendLP(b, s)
+	}
+	b = binary.BigEndian.AppendUint16(b, uint16(len(w.origins))) //nolint:gosec // validated to be at most MaxList
+	for _, o := range w.origins {
+		b = binary.BigEndian.AppendUint64(appendLP(appendLP(b, o.Source), o.Revision), o.Seq)
 	}
 	b = appendTokens(b, w.entities)
 	b = appendTokens(b, w.labels)
@@ -106,6 +112,9 @@ func parseRow(r *forwardRow) (*row, error) {
 	t := rowReader{b: r.tail}
 	w := &row{
 		fixed: r.fixed, id: string(t.token()), session: string(t.token()), category: string(t.token()), scope: string(t.token()),
+	}
+	for range t.number(2) {
+		w.origins = append(w.origins, index.Origin{Source: string(t.token()), Revision: string(t.token()), Seq: t.number(8)})
 	}
 	w.entities = t.tokens()
 	w.labels = t.tokens()

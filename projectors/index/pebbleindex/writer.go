@@ -101,7 +101,7 @@ func newRow(d *index.Doc) row {
 			validFrom: d.ValidFromUS, validTo: d.ValidToUS, expires: d.ExpiresUS, seq: d.Seq, updated: d.Seq,
 		},
 		id: d.ID, session: d.Session, category: d.Category, scope: d.Scope,
-		entities: slices.Clone(d.Entities), labels: slices.Clone(d.Labels),
+		entities: slices.Clone(d.Entities), labels: slices.Clone(d.Labels), origins: slices.Clone(d.Origins),
 	}
 }
 
@@ -186,6 +186,9 @@ func (w *Writer) Update(u index.Update) error {
 	set(&cur.row.validTo, u.ValidToUS)
 	set(&cur.row.expires, u.ExpiresUS)
 	set(&cur.row.trust, u.Trust)
+	if u.Origins != nil {
+		cur.row.origins = slices.Clone(*u.Origins)
+	}
 	cur.changed = true
 	return nil
 }
