@@ -99,6 +99,16 @@ func (a Aggregate) Subject() string {
 	return SubjectPrefix + "." + strconv.Itoa(Shard(a.Tenant)) + "." + a.Tenant + "." + string(a.Kind) + "." + a.ID
 }
 
+// SubjectsOf is what the subjects of all aggregates of a tenant and a kind match,
+// with a wildcard for the id. It refuses what cannot be one.
+func SubjectsOf(tenant string, kind Kind) (string, error) {
+	a := Aggregate{Tenant: tenant, Kind: kind, ID: "x"}
+	if err := a.Valid(); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(a.Subject(), a.ID) + "*", nil
+}
+
 // ParseSubject is the inverse of [Aggregate.Subject]. It refuses a subject
 // whose shard is not its tenant's.
 func ParseSubject(subject string) (Aggregate, error) {

@@ -70,6 +70,18 @@ type ErasureAdvanced struct {
 	Level Level `json:"level"`
 	// Stores are the stores of which something changed; others stay as they were.
 	Stores []StoreProgress `json:"stores,omitempty"`
+	// Late is set where the count of what came behind the tombstone has grown.
+	Late *LateRecords `json:"late,omitempty"`
+}
+
+// LateRecords are the records of a subject that was forgotten as a whole whose
+// commits came into the log behind its tombstone: they were acknowledged while the
+// forget was under way. They are not among those that it matched.
+type LateRecords struct {
+	// Records counts all there have been.
+	Records int `json:"records"`
+	// UpTo is the position up to which they are counted.
+	UpTo uint64 `json:"up_to"`
 }
 
 // StoreProgress is the cleanup of one store.
@@ -101,6 +113,9 @@ type ErasureState struct {
 	Positions map[Level]uint64
 	// Stores are in the order of their names.
 	Stores []StoreProgress
+	// Late are the records that came behind the tombstone, as far as they are
+	// counted.
+	Late LateRecords
 	// Position is that of the last commit applied.
 	Position uint64
 }
@@ -141,6 +156,9 @@ func (s *ErasureState) advance(e ErasureAdvanced, r Recorded) {
 	}
 	if s.Reached[e.Level].IsZero() {
 		s.Reached[e.Level], s.Positions[e.Level] = r.RecordedAt, r.Position
+	}
+	if e.Late != nil && e.Late.UpTo > s.Late.UpTo {
+		s.Late = *e.Late
 	}
 	for _, p := range e.Stores {
 		i, found := slices.BinarySearchFunc(s.Stores, p.Store, func(have StoreProgress, name string) int {

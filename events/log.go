@@ -69,6 +69,15 @@ type AggregateReader interface {
 	Last(ctx context.Context, a Aggregate) (Recorded, error)
 }
 
+// KindReader reads all of a tenant's aggregates of one kind.
+type KindReader interface {
+	// ReadKind yields the messages of a tenant's aggregates of a kind with
+	// positions above after, oldest first, as of the time of the call or later.
+	// It sees every append that was acknowledged before the call. Messages that
+	// were removed from the log are skipped, and Pending is not told.
+	ReadKind(ctx context.Context, tenant string, kind Kind, after uint64) iter.Seq2[Message, error]
+}
+
 // Follower reads the whole log in order.
 type Follower interface {
 	// Follow yields every message with a position above after, oldest first,
@@ -98,5 +107,6 @@ type State struct {
 type Log interface {
 	Appender
 	AggregateReader
+	KindReader
 	Follower
 }

@@ -270,6 +270,11 @@ func erasureAdvanced(t *rapid.T) events.ErasureAdvanced {
 				PendingUntil: maybe(t, "pending until", Time),
 			}
 		}),
+		Late: maybe(t, "late", func(t *rapid.T, label string) *events.LateRecords {
+			return &events.LateRecords{
+				Records: rapid.IntRange(0, 1_000).Draw(t, label), UpTo: rapid.Uint64Max(1_000).Draw(t, "up to"),
+			}
+		}),
 	}
 }
 

@@ -109,7 +109,7 @@ func Sample(typ string) events.Event {
 	case events.TypeErasureAdvanced:
 		return events.ErasureAdvanced{Level: events.LevelShredded, Stores: []events.StoreProgress{
 			{Store: "keys", Planned: 2, Done: 2}, {Store: "log", Planned: 1_257, Failed: 1},
-		}}
+		}, Late: &events.LateRecords{Records: 3, UpTo: 44}}
 	case events.TypeVectorEmbedded:
 		return events.VectorEmbedded{
 			Record: episode, Subject: subject, Class: class, Of: events.KindEpisode, Source: 41,

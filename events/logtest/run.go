@@ -45,6 +45,7 @@ func contract() []clause {
 		{"two thousand commits of one aggregate", testLongAggregate},
 		{"reads see what was acknowledged", testReadYourWrites},
 		{"a tenant never reads another's", testForeign},
+		{"all of a kind", testKind},
 		{"the last commit", testLast},
 		{"a message at its position", testMessageAt},
 		{"the state of the log", testState},
