@@ -124,8 +124,9 @@ func TestFollowSurvivesReconnectAndRestart(t *testing.T) {
 	log := struct {
 		events.Appender
 		events.AggregateReader
+		events.KindReader
 		events.Follower
-	}{writing, writing, mustOpen(t, reader, natslog.Config{}).Log()}
+	}{writing, writing, writing, mustOpen(t, reader, natslog.Config{}).Log()}
 	followThrough(t, log,
 		func() {
 			if err := reader.ForceReconnect(); err != nil {
