@@ -1,0 +1,167 @@
+package guard
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/annals-memory/annals/events"
+)
+
+// Scores from which on a text is to be looked at by a person, or refused. They
+// are what the rules are weighed for; a policy may draw its lines elsewhere.
+const (
+	Review = 30
+	Reject = 80
+)
+
+// Scanner looks for instructions, credentials and personal data. It does not
+// change and may be used by any number of goroutines at once.
+type Scanner struct {
+	hash, version string
+
+	rules    []scored
+	patterns []pattern
+	words    *trie
+	markers  *trie
+	uses     [][]use
+	breaks   [][]int32
+	states   int
+	hidden   hiddenRule
+
+	secrets  secretTable
+	personal personalTable
+}
+
+// Span is a stretch of a text that was recognised, in bytes.
+type Span struct {
+	// Kind is the kind of personal data, or "secret".
+	Kind string
+	// Rule is the id of the rule of a secret, and the kind otherwise.
+	Rule string
+	// From is the first byte and To the one after the last.
+	From, To int
+}
+
+// Rules is the hex SHA-256 of the rules, apart from their layout and comments,
+// and of the version of the code that reads them.
+func (s *Scanner) Rules() string { return s.hash }
+
+// Version is the version that the rules give themselves.
+func (s *Scanner) Version() string { return s.version }
+
+// Scan looks at a text. The score is that of the heaviest rule that matched and
+// a quarter of all the others', at most 100.
+//
+// The text is read as it is; with what looks like Latin letters folded into
+// them, if there is such; and what is hidden in it, in base64, percent encoding
+// or invisible tag characters, is read once more in the same way, one level
+// deep. Each reading is one pass, and what was hidden is never longer than the
+// text, so the whole is at most four passes over the text's length: there is no
+// text that takes longer per byte than a constant, and none that is cut off.
+func (s *Scanner) Scan(text string) events.Guard {
+	g := events.Guard{Rules: s.hash}
+	hits := make([]bool, len(s.rules))
+	m := s.newMatch(hits)
+	s.read(m, text)
+	before := count(hits)
+	hiddenText, tags := hidden(text)
+	if hiddenText != "" {
+		s.read(m, hiddenText)
+	}
+	score := 0
+	heaviest := 0
+	add := func(id string, weight int) {
+		g.Hits = append(g.Hits, id)
+		score += weight
+		heaviest = max(heaviest, weight)
+	}
+	for i, hit := range hits {
+		if hit {
+			add(s.rules[i].id, s.rules[i].score)
+		}
+	}
+	if tags && s.hidden.Tags > 0 {
+		add("hidden_tags", s.hidden.Tags)
+	}
+	if count(hits) > before && s.hidden.Encoded > 0 {
+		add("hidden_encoded", s.hidden.Encoded)
+	}
+	slices.Sort(g.Hits)
+	g.Score = min(100, heaviest+(score-heaviest)/4)
+	spans := s.Find(text)
+	for _, f := range spans {
+		if f.Kind == KindSecret {
+			g.Secrets++
+		} else if !slices.Contains(g.Personal, f.Kind) {
+			g.Personal = append(g.Personal, f.Kind)
+		}
+	}
+	slices.Sort(g.Personal)
+	return g
+}
+
+// Find returns the credentials and personal data in a text, in order and
+// without overlap: the longer of two that overlap is kept.
+func (s *Scanner) Find(text string) []Span {
+	return disjoint(append(s.findSecrets(text), s.findPersonal(text)...))
+}
+
+// read looks for instructions in one text.
+func (s *Scanner) read(m *match, text string) {
+	p := plain(text)
+	s.mark(m.hits, p)
+	m.run(split(p, false))
+	if w := split(p, true); w.folded {
+		m.run(w)
+	}
+}
+
+// mark looks for the literals.
+func (s *Scanner) mark(hits []bool, p string) {
+	for i := range len(p) {
+		node := s.markers.root[p[i]]
+		for j := i + 1; node != 0; j++ {
+			for _, e := range s.markers.ends(node) {
+				hits[e.id] = true
+			}
+			if j == len(p) {
+				break
+			}
+			node = s.markers.step(node, p[j])
+		}
+	}
+}
+
+func count(hits []bool) int {
+	n := 0
+	for _, hit := range hits {
+		if hit {
+			n++
+		}
+	}
+	return n
+}
+
+// disjoint sorts spans and keeps the longer of two that overlap.
+func disjoint(spans []Span) []Span {
+	slices.SortFunc(spans, func(a, b Span) int {
+		if a.From != b.From {
+			return a.From - b.From
+		}
+		if a.To != b.To {
+			return b.To - a.To
+		}
+		return strings.Compare(a.Rule, b.Rule)
+	})
+	out := spans[:0]
+	for _, f := range spans {
+		if n := len(out); n > 0 && f.From < out[n-1].To {
+			if f.To-f.From > out[n-1].To-out[n-1].From {
+				out[n-1] = f
+			}
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}

@@ -1,0 +1,201 @@
+package guard
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The length of things in a text is counted in units: a word has two, a
+// character of a script without spaces one. The end of a sentence counts as
+// three words, so that a rule seldom reaches across it.
+const (
+	wordUnits     = 2
+	sentenceUnits = 3 * wordUnits
+	// spelled is how many single letters in a row are a word spelled out.
+	spelled = 5
+	// longWord is from which length on a word is looked into, in case its
+	// spaces were left out.
+	longWord = 21
+)
+
+// token is a place of the words where an entry may begin.
+type token struct {
+	at   int32
+	unit int32
+	// first says that a sentence begins here.
+	first bool
+	// joined says that words may end anywhere here: they are written without
+	// spaces.
+	joined bool
+	// address says that the word is the beginning of an e-mail address.
+	address bool
+}
+
+// words is a text as words with single spaces between them.
+type words struct {
+	text   []byte
+	tokens []token
+	// folded says that folding changed a word.
+	folded bool
+}
+
+// word is a stretch of the text before words are joined.
+type word struct {
+	from, to int
+	runes    int
+	first    bool
+	unspaced bool
+	// gap is how many units lie before it.
+	gap int
+}
+
+// split makes words of a plain text, with lookalikes folded if fold is set.
+func split(s string, fold bool) words {
+	out := words{text: make([]byte, 0, len(s)+16), tokens: make([]token, 0, len(s)/4+8)}
+	list, buf := cut(s)
+	unit := int32(0)
+	for i := 0; i < len(list); {
+		w := list[i]
+		n := 1
+		if w.runes == 1 && !w.unspaced {
+			for i+n < len(list) && list[i+n].runes == 1 && !list[i+n].unspaced {
+				n++
+			}
+			if n < spelled {
+				n = 1
+			}
+		}
+		unit += int32(w.gap) //nolint:gosec // At most three per byte of a text far below 2 GiB / 3.
+		if len(out.text) > 0 && (!w.unspaced || !list[i-1].unspaced || w.gap > 0) {
+			out.text = append(out.text, ' ')
+		}
+		from := len(out.text)
+		for _, part := range list[i : i+n] {
+			out.text = append(out.text, buf[part.from:part.to]...)
+		}
+		if fold {
+			out.text, out.folded = foldWord(out.text, from, out.folded)
+		}
+		length := len(out.text) - from
+		joined := n > 1 || length >= longWord
+		out.tokens = append(out.tokens, token{
+			at: int32(from), unit: unit, first: w.first, joined: joined, //nolint:gosec // As above.
+			address: bytes.IndexByte(out.text[from:], '@') > 0,
+		})
+		switch {
+		case w.unspaced:
+			unit++
+		case joined:
+			for k := 1; k < length; k++ {
+				if k%2 == 0 {
+					unit++
+				}
+				out.tokens = append(out.tokens, token{at: int32(from + k), unit: unit, joined: true}) //nolint:gosec // As above.
+			}
+			unit += wordUnits
+		default:
+			unit += wordUnits
+		}
+		i += n
+	}
+	return out
+}
+
+// cut finds the words; their text is in the buffer that it returns.
+func cut(s string) ([]word, []byte) {
+	list := make([]word, 0, len(s)/4+8)
+	buf := make([]byte, 0, len(s))
+	open := -1
+	runes, gap := 0, 0
+	first := true
+	end := func() {
+		if open < 0 {
+			return
+		}
+		list = append(list, word{from: open, to: len(buf), runes: runes, first: first, gap: gap})
+		open, runes, gap, first = -1, 0, 0, false
+	}
+	for _, r := range s {
+		switch {
+		case r == '\'', r == '’', r == 'ʼ':
+			// Left out: don't, l'utente.
+		case unspaced(r):
+			end()
+			from := len(buf)
+			buf = utf8.AppendRune(buf, r)
+			list = append(list, word{from: from, to: len(buf), runes: 1, first: first, unspaced: true, gap: gap})
+			gap, first = 0, false
+		case isWord(r):
+			if open < 0 {
+				open = len(buf)
+			}
+			buf = utf8.AppendRune(buf, r)
+			runes++
+		default:
+			end()
+			if ender(r) {
+				gap, first = sentenceUnits, true
+			}
+			if r == '"' || r == '(' || r == '[' || r == '>' || r == '“' || r == '«' || r == '「' {
+				first = true
+			}
+		}
+	}
+	end()
+	return list, buf
+}
+
+func isWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '@' || r == '$'
+	}
+	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
+}
+
+func ender(r rune) bool {
+	switch r {
+	case '.', '!', '?', ':', ';', '\n', '。', '！', '？', '；', '：', '।', '؟', '…', '|', '*', '#':
+		return true
+	}
+	return false
+}
+
+// foldWord replaces what looks like a letter in the word from on, if that makes
+// it Latin altogether.
+func foldWord(text []byte, from int, folded bool) ([]byte, bool) {
+	w := text[from:]
+	letters, strange := 0, 0
+	for i := 0; i < len(w); {
+		r, n := utf8.DecodeRune(w[i:])
+		switch {
+		case 'a' <= r && r <= 'z':
+			letters++
+		case digitLetter(r) != 0:
+			strange++
+		case lookalike(r) != 0:
+			letters++
+			strange++
+		default:
+			return text, folded
+		}
+		i += n
+	}
+	if letters == 0 || strange == 0 {
+		return text, folded
+	}
+	to := from
+	for i := from; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		b := byte(r) //nolint:gosec // A lower-case ASCII letter, unless replaced below.
+		if d := digitLetter(r); d != 0 {
+			b = d
+		} else if l := lookalike(r); l != 0 {
+			b = l
+		}
+		text[to] = b
+		to++
+		i += n
+	}
+	return text[:to], true
+}
