@@ -3,6 +3,7 @@ package producers
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/annals-memory/annals/events"
@@ -50,6 +51,8 @@ type Config struct {
 	Suppressed Suppressed
 	// Ledger gets a copy of every consent; nil keeps none.
 	Ledger Ledger
+	// Logger is told of a policy that cannot be used any more; nil tells nobody.
+	Logger *slog.Logger
 }
 
 // Gateway is where all commands come in. It is safe for concurrent use, and
@@ -66,6 +69,7 @@ type Gateway struct {
 	names      *nameCache
 	turns      turns
 	traced     traced
+	policies   *policies
 }
 
 // New returns a gateway. It reads and writes nothing yet and starts no
@@ -84,6 +88,7 @@ func New(c Config) (*Gateway, error) {
 	return &Gateway{
 		log: c.Log, keys: c.Keys, quarantine: c.Quarantine, now: c.Now, newID: c.NewID,
 		policy: policy, suppressed: c.Suppressed, ledger: c.Ledger, names: newNameCache(), turns: newTurns(),
+		policies: newPolicies(c.Logger),
 	}, nil
 }
 
