@@ -60,10 +60,13 @@ type Actor struct {
 	Role string `json:"role"`
 }
 
-// Source is the record of origin: what kind it is and how to find it.
+// Source is the record of origin: what kind it is and how to find it. The
+// revision is which state of it was read, "" if that is not known; it is no part
+// of what the source is.
 type Source struct {
-	Kind string `json:"kind"`
-	Ref  string `json:"ref"`
+	Kind     string `json:"kind"`
+	Ref      string `json:"ref"`
+	Revision string `json:"revision,omitempty"`
 }
 
 // EpisodeQuarantined is the first event of an episode that waits for a reviewer.

@@ -136,6 +136,7 @@ func (w *work) episodeCommit(r CaptureRequest, trust events.Trust, now time.Time
 		Trust:           trust,
 		Session:         token.Session(t, r.Session),
 		Source:          token.Source(t, r.Source),
+		Revision:        token.Revision(t, r.Source.Revision),
 		Entities:        entityTokens(t, r.Entities),
 		Labels:          labels,
 		Content:         content,

@@ -15,6 +15,7 @@ const (
 	cmdRetract = "retract"
 	cmdUse     = "use_trace"
 	cmdJudge   = "judge_trace"
+	cmdRevise  = "revise_source"
 )
 
 // command is one command of one caller: what an idempotency key stands for.

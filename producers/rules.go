@@ -161,5 +161,5 @@ func each[T any](field string, list []T, check func(field string, v T) error) er
 }
 
 func source(field string, s events.Source) error {
-	return first(required(field+".kind", s.Kind), required(field+".ref", s.Ref))
+	return first(required(field+".kind", s.Kind), required(field+".ref", s.Ref), name(field+".revision", s.Revision))
 }
