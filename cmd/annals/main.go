@@ -50,6 +50,7 @@ type cli struct {
 	Restore restoreCmd `cmd:"" help:"Put a memory back from artefacts; nothing that was forgotten comes back."`
 	Rotate  rotateCmd  `cmd:"" name:"rotate-root" help:"Give the root a fresh key; older copies of the keys are dead then."`
 	Retain  retainCmd  `cmd:"" name:"retention" help:"Show what the retention schedule ends."`
+	Policy  policyCmd  `cmd:"" help:"Check, activate, show or simulate the policy that decides on candidates."`
 	Replay  replayCmd  `cmd:"" help:"Rebuild a view from the log and compare digests."`
 	Verify  verifyCmd  `cmd:"" help:"Compare the log with its ledger, and every view with a fresh fold of the log."`
 	Prove   proveCmd   `cmd:"" help:"Prove that the signed tree covers a position of the log."`

@@ -40,6 +40,7 @@ func (p *Policy) runExamples(n *yaml.Node, field string) error {
 			err = fault(n, field+".name", "is given twice")
 		default:
 			names[name] = true
+			p.examples++
 			err = p.runExample(n, field, in, want, rule)
 		}
 		if e, ok := err.(*Error); ok { //nolint:errorlint // it is made here and not wrapped

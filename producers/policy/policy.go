@@ -40,6 +40,7 @@ type Policy struct {
 	rules      []rule
 	categories map[string]Category
 	retention  Retention
+	examples   int
 	// broken is why it cannot be used, nil if it can.
 	broken error
 }
@@ -49,6 +50,12 @@ func (p *Policy) Ref() events.PolicyRef { return p.ref }
 
 // Text is the canonical text: as given, with Unix line ends and one at its end.
 func (p *Policy) Text() string { return p.text }
+
+// Rules is the number of rules.
+func (p *Policy) Rules() int { return len(p.rules) }
+
+// Examples is the number of examples that hold.
+func (p *Policy) Examples() int { return p.examples }
 
 // Err is why a policy of [Broken] cannot be used, nil of any other.
 func (p *Policy) Err() error { return p.broken }

@@ -20,7 +20,7 @@ import (
 )
 
 // Config is what the door leads to. All of it is required, but beside damage
-// nothing of Gateway, Query, Eraser, Views, Forgetter, Exporter, Retention and Ledger needs to be there.
+// nothing of Gateway, Query, Eraser, Views, Forgetter, Exporter, Retention, Simulator and Ledger needs to be there.
 type Config struct {
 	Gateway   *producers.Gateway
 	Query     *query.Service
@@ -29,6 +29,7 @@ type Config struct {
 	Forgetter *query.Suppressor
 	Exporter  *query.Exporter
 	Retention *retention.Keeper
+	Simulator *producers.Simulator
 	Authority *auth.Authority
 	Ledger    *ledger.Ledger
 	// Anchor reads the last checkpoint that is kept outside the log.
@@ -64,6 +65,8 @@ func New(c Config) (*API, error) {
 	a.backups()
 	a.keys()
 	a.retaining()
+	a.policies()
+	a.sources()
 	var err error
 	if a.doc, err = openAPI(a.routes, c.Version); err != nil {
 		return nil, fmt.Errorf("OpenAPI: %w", err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -89,16 +90,15 @@ func operation(route Route, opts *jsonschema.ForOptions) (map[string]any, error)
 		return nil, fmt.Errorf("schema of the answer: %w", err)
 	}
 	if route.Method == http.MethodGet {
-		for _, name := range in.PropertyOrder {
-			p := map[string]any{"name": name, "in": "query", "schema": in.Properties[name]}
-			for _, r := range in.Required {
-				if r == name {
-					p["required"] = true
-				}
-			}
-			params = append(params, p)
-		}
+		params = append(params, queryParameters(in)...)
 	} else {
+		if route.query != nil {
+			query, err := jsonschema.ForType(route.query, opts)
+			if err != nil {
+				return nil, fmt.Errorf("schema of the parameters: %w", err)
+			}
+			params = append(params, queryParameters(query)...)
+		}
 		params = append(params, map[string]any{
 			"name": "Idempotency-Key", "in": "header", "schema": map[string]any{"type": "string", "minLength": 1, "maxLength": 255},
 			"description": "A retry with the same key and the same body gets the first answer again.",
@@ -133,6 +133,19 @@ func operation(route Route, opts *jsonschema.ForOptions) (map[string]any, error)
 		},
 	}
 	return op, nil
+}
+
+// queryParameters are the parameters that the members of an object stand for.
+func queryParameters(s *jsonschema.Schema) []any {
+	var params []any
+	for _, name := range s.PropertyOrder {
+		p := map[string]any{"name": name, "in": "query", "schema": s.Properties[name]}
+		if slices.Contains(s.Required, name) {
+			p["required"] = true
+		}
+		params = append(params, p)
+	}
+	return params
 }
 
 // operationID is the method and the fixed parts of the path.

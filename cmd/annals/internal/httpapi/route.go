@@ -43,7 +43,8 @@ type Route struct {
 	// limit bounds the call; 0 is requestTimeout.
 	limit   time.Duration
 	in, out reflect.Type
-	media   string // of the answer; application/json if it is ""
+	query   reflect.Type // of a call with a body that takes parameters too; nil for none
+	media   string       // of the answer; application/json if it is ""
 	serve   func(http.ResponseWriter, *http.Request, events.Caller)
 }
 

@@ -99,6 +99,7 @@ type Node struct {
 	forgetter   *query.Suppressor
 	exporter    *query.Exporter
 	keeper      *retention.Keeper
+	simulator   *producers.Simulator
 	// keepAll says that the keeper does not run.
 	keepAll bool
 	api     *httpapi.API
@@ -277,9 +278,13 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	n.gateway, err = producers.New(producers.Config{
 		Suppressed: n.suppressed,
 		Log:        n.log, Keys: n.keys, Quarantine: streams.Quarantine(), Ledger: n.ledger, Now: time.Now, NewID: newID,
+		Logger: o.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("producers: %w", err)
+	}
+	if n.simulator, err = producers.NewSimulator(n.gateway, n.log); err != nil {
+		return fmt.Errorf("simulator: %w", err)
 	}
 	state, err := n.log.State(ctx)
 	if err != nil {
