@@ -53,6 +53,7 @@ func (g *Gateway) sourceEvidence(ctx context.Context, tenant, id string) (Eviden
 		switch ev := ev.(type) {
 		case events.EpisodeCaptured:
 			e.Found, e.Ref.Subject, e.Trust = true, ev.Subject, ev.Trust
+			e.Ref.Source, e.Ref.Revision, e.Ref.At = ev.Source, ev.Revision, last.Position
 		case events.EpisodeForgotten:
 			e.Found, e.Forgotten = true, true
 			e.Ref.Subject, e.Erasure = ev.Subject, ev.Erasure
