@@ -1,79 +1,113 @@
 package producers
 
 import (
-	"slices"
-
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/producers/policy"
 )
 
-// Evidence is what the log says of one source that a candidate names.
-type Evidence struct {
-	// Ref names the episode and its subject. Its episode is "" for an id that
-	// can be no episode's.
-	Ref events.SourceRef
-	// Found says that there is, or was, such an episode in the tenant.
-	Found bool
-	// Forgotten says that the episode or its subject has a tombstone, of the
-	// erasure named.
-	Forgotten bool
-	Erasure   string
-	// Trust is the episode's.
-	Trust events.Trust
+// Evaluator is the part of a decision that can be chosen. It is a
+// *policy.Policy. The floor is in code and no evaluator loosens it.
+type Evaluator interface {
+	// Ref names exactly what evaluates.
+	Ref() events.PolicyRef
+	// Evaluate returns the gates consent, guardrail, provenance and confidence.
+	Evaluate(in policy.Input) []events.Gate
+	// Approvals is how many reviewers have to approve what needs a review.
+	Approvals(in policy.Input) int
+}
+
+// Case is all that is decided on, beside the slot: the candidate as it was
+// proposed, what it says, and what the log and the scan said of both.
+type Case struct {
+	Candidate events.FactProposed
+	Content   events.FactContent
+	Basis     events.Basis
 }
 
 // Supported is a candidate with its sources, and with the lowest trust of its
-// own, which is the caller's, and of the sources that are alive. It is pure.
-func Supported(candidate events.FactProposed, evidence []Evidence) events.FactProposed {
+// own, which is the caller's, of the sources that are alive, and of the context
+// that it may have been made from; zero is no context. It is pure.
+func Supported(candidate events.FactProposed, evidence []Evidence, context events.Trust) events.FactProposed {
 	candidate.Sources = make([]events.SourceRef, 0, len(evidence))
 	for _, e := range evidence {
 		if e.Ref.Episode != "" {
 			candidate.Sources = append(candidate.Sources, e.Ref)
 		}
-		if e.Found && !e.Forgotten {
+		if e.isAlive() {
 			candidate.Trust = min(candidate.Trust, e.Trust)
 		}
+	}
+	if context != 0 {
+		candidate.Trust = min(candidate.Trust, context)
 	}
 	return candidate
 }
 
-// Decide decides on a candidate: the events of one commit of its slot, which
-// hold no value. It is pure: equal inputs give equal events. The candidate is as
+// Judge decides on a case by itself, whose basis says what its place in the slot
+// is. It is pure: the same case has the same decision, with the same bytes. Into
+// is not filled in.
+func Judge(c Case, by Evaluator) events.FactDecided {
+	in := policy.NewInput(c.Candidate, c.Content, c.Basis)
+	gates := c.gates()
+	for _, g := range by.Evaluate(in) {
+		tighten(gates, g)
+	}
+	if n := approvals(c.Basis.Reviews); n > 0 && n >= by.Approvals(in) {
+		waive(gates)
+	}
+	return events.FactDecided{
+		Fact: c.Candidate.Fact, Decision: worst(gates), Gates: gates, Policy: by.Ref(), Basis: c.Basis,
+	}
+}
+
+// Again makes a decision of the log again, from its basis. By the policy of the
+// time it is the same to the byte. By another it is what that would have decided;
+// what has a place in the slot only then has no Into.
+func Again(recorded events.FactDecided, candidate events.FactProposed, content events.FactContent, by Evaluator) events.FactDecided {
+	d := Judge(Case{Candidate: candidate, Content: content, Basis: recorded.Basis}, by)
+	if d.Decision == events.DecisionPromote {
+		d.Into = recorded.Into
+	}
+	return d
+}
+
+// Decide decides on a case: the events of one commit of its slot, which hold no
+// value. It is pure: equal inputs give equal events. The candidate is as
 // [Supported] made it, and may stand in the slot already, undecided; the
 // evidence may be newer, and what the candidate did not know as a source is none.
-// Equal tells which facts of the slot have its value.
-func Decide(slot *events.Slot, candidate events.FactProposed, evidence []Evidence, equal func(fact string) bool, policy Policy) []events.Event {
-	living := 0
-	for _, e := range evidence {
-		if e.Found && !e.Forgotten {
-			living++
-		}
+// Equal tells which facts of the slot have its value. The basis has no Conflict,
+// unless it is known that no place in the slot can be the candidate's.
+func Decide(slot *events.Slot, c Case, equal func(fact string) bool, by Evaluator) []events.Event {
+	claim := claimOf(c.Candidate, equal)
+	place := Place(slot, claim)
+	if c.Basis.Conflict == "" {
+		c.Basis.Conflict = place.Reason
 	}
-	place := Place(slot, claimOf(candidate, equal))
-	gates := []events.Gate{identityGate(candidate, evidence), livenessGate(evidence), provenanceGate(candidate.Trust)}
-	gates = append(gates, policy.Evaluate(PolicyInput{
-		Confidence: candidate.Confidence, Trust: candidate.Trust, Sources: living, Conflict: place.Reason,
-	})...)
-	gates = append(gates, conflictGate(place))
-
-	decided := events.FactDecided{
-		Fact: candidate.Fact, Decision: worst(gates), Gates: gates, Policy: policy.Ref(),
-	}
+	decided := Judge(c, by)
 	if decided.Decision != events.DecisionPromote {
 		return []events.Event{decided}
+	}
+	if place.needsReview() { // and had it
+		claim.Trust = reviewedTrust
+		place = Place(slot, claim)
 	}
 	if place.Into != "" {
 		decided.Into = place.Into
 		return []events.Event{decided, events.FactCorroborated{
-			Fact: place.Into, Candidate: candidate.Fact, Sources: candidate.Sources,
+			Fact: place.Into, Candidate: c.Candidate.Fact, Sources: c.Candidate.Sources,
 		}}
 	}
-	decided.Into = candidate.Fact
-	list := []events.Event{decided, events.FactPromoted{Fact: candidate.Fact, Valid: place.Valid}}
-	for _, c := range place.Changed {
-		list = append(list, events.FactSuperseded{Fact: c.Fact, By: candidate.Fact, Valid: c.Valid})
+	decided.Into = c.Candidate.Fact
+	list := []events.Event{decided, events.FactPromoted{Fact: c.Candidate.Fact, Valid: place.Valid}}
+	for _, changed := range place.Changed {
+		list = append(list, events.FactSuperseded{Fact: changed.Fact, By: c.Candidate.Fact, Valid: changed.Valid})
 	}
 	return list
 }
+
+// reviewedTrust is above all others: what a reviewer has approved takes its place
+// from any fact.
+const reviewedTrust = events.TrustSystem + 1
 
 func claimOf(f events.FactProposed, equal func(string) bool) Claim {
 	c := Claim{From: f.ValidFrom, To: f.ValidTo, ObservedAt: f.ObservedAt, Trust: f.Trust, Equal: equal}
@@ -81,55 +115,4 @@ func claimOf(f events.FactProposed, equal func(string) bool) Claim {
 		c.From = f.ObservedAt
 	}
 	return c
-}
-
-func gate(name string, outcome events.Decision, reason string) events.Gate {
-	return events.Gate{Gate: name, Outcome: outcome, Reason: reason}
-}
-
-// identityGate: every source existed in the tenant when the fact was proposed,
-// and is about the subject that the fact is about. One that came later has
-// neither lent the fact its trust nor is it found there when it is forgotten.
-func identityGate(f events.FactProposed, evidence []Evidence) events.Gate {
-	if len(evidence) == 0 {
-		return gate(GateIdentity, events.DecisionReject, ReasonNoSource)
-	}
-	other := false
-	for _, e := range evidence {
-		if !e.Found || slices.Contains(f.Sources, events.SourceRef{Episode: e.Ref.Episode}) {
-			return gate(GateIdentity, events.DecisionReject, ReasonUnknownSource)
-		}
-		other = other || e.Ref.Subject != f.Subject
-	}
-	if other {
-		return gate(GateIdentity, events.DecisionReview, ReasonSourceOtherSubject)
-	}
-	return gate(GateIdentity, events.DecisionPromote, ReasonOK)
-}
-
-// livenessGate: nothing is derived from what was forgotten.
-func livenessGate(evidence []Evidence) events.Gate {
-	for _, e := range evidence {
-		if e.Forgotten {
-			return gate(GateLiveness, events.DecisionReject, ReasonSourceForgotten)
-		}
-	}
-	return gate(GateLiveness, events.DecisionPromote, ReasonOK)
-}
-
-// provenanceGate is the floor: what is external or from a tool is not promoted
-// without a review.
-func provenanceGate(trust events.Trust) events.Gate {
-	if trust <= events.TrustTool {
-		return gate(GateProvenance, events.DecisionReview, ReasonLowTrust)
-	}
-	return gate(GateProvenance, events.DecisionPromote, ReasonTrusted)
-}
-
-func conflictGate(p Placement) events.Gate {
-	outcome := events.DecisionPromote
-	if p.Reason == ReasonLowerTrust || p.Reason == ReasonUndecidable {
-		outcome = events.DecisionReview
-	}
-	return gate(GateConflict, outcome, p.Reason)
 }

@@ -71,7 +71,9 @@ func Example() {
 	// captured promoted
 	// identity promoted ok
 	// liveness promoted ok
+	// consent promoted ok
+	// guardrail promoted ok
 	// provenance promoted trusted_origin
-	// confidence promoted confident
+	// confidence promoted ok
 	// conflict promoted no_conflict
 }

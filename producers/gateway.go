@@ -34,8 +34,17 @@ type Ledger interface {
 	RecordSubject(ctx context.Context, list []ledger.SubjectChange) error
 }
 
-// Config is what a gateway is made of. Policy, Suppressed and Ledger may be nil; all
-// else is required.
+// Scanner is the guardrail: it says of a text whether it looks like an instruction
+// to the agent, and whether it holds credentials or personal data. It is pure and
+// safe for concurrent use. It is a *guard.Scanner.
+type Scanner interface {
+	Scan(text string) events.Guard
+	// Rules is the hex SHA-256 of the rules.
+	Rules() string
+}
+
+// Config is what a gateway is made of. Scanner, Suppressed, Ledger and Logger may be
+// nil; all else is required.
 type Config struct {
 	Log        Log
 	Keys       *seal.Keyring
@@ -45,8 +54,8 @@ type Config struct {
 	// NewID makes the ids of commands without an idempotency key: UUIDs in
 	// canonical lower case, ascending with time (version 7).
 	NewID func() string
-	// Policy decides on candidates; nil is [DefaultPolicy].
-	Policy *Policy
+	// Scanner looks at all that is captured and proposed; nil looks at nothing.
+	Scanner Scanner
 	// Suppressed knows what may not come back; nil is nothing.
 	Suppressed Suppressed
 	// Ledger gets a copy of every consent; nil keeps none.
@@ -63,7 +72,7 @@ type Gateway struct {
 	quarantine Quarantine
 	now        func() time.Time
 	newID      func() string
-	policy     Policy
+	scanner    Scanner
 	suppressed Suppressed
 	ledger     Ledger
 	names      *nameCache
@@ -78,16 +87,9 @@ func New(c Config) (*Gateway, error) {
 	if c.Log == nil || c.Keys == nil || c.Quarantine == nil || c.Now == nil || c.NewID == nil {
 		return nil, ErrConfig
 	}
-	policy := DefaultPolicy()
-	if c.Policy != nil {
-		policy = *c.Policy
-	}
-	if policy.Evaluator == nil {
-		return nil, ErrConfig
-	}
 	return &Gateway{
 		log: c.Log, keys: c.Keys, quarantine: c.Quarantine, now: c.Now, newID: c.NewID,
-		policy: policy, suppressed: c.Suppressed, ledger: c.Ledger, names: newNameCache(), turns: newTurns(),
+		scanner: c.Scanner, suppressed: c.Suppressed, ledger: c.Ledger, names: newNameCache(), turns: newTurns(),
 		policies: newPolicies(c.Logger),
 	}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/events/token"
 	"github.com/annals-memory/annals/producers"
+	"github.com/annals-memory/annals/producers/policy"
 )
 
 // Logs of an earlier version hold the candidate and the decision on it in one
@@ -78,7 +79,7 @@ func (f *fixture) proposeInOneCommit(key string, r producers.ProposeRequest) pro
 		f.Fatal(err)
 	}
 	decided := events.FactDecided{
-		Fact: id, Decision: events.DecisionPromote, Into: id, Policy: producers.DefaultPolicy().Ref(),
+		Fact: id, Decision: events.DecisionPromote, Into: id, Policy: policy.Default().Ref(),
 		Gates: []events.Gate{{Gate: producers.GateIdentity, Outcome: events.DecisionPromote, Reason: producers.ReasonOK}},
 	}
 	ack, err := f.log.Append(f.Context(), events.Commit{

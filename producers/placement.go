@@ -27,6 +27,9 @@ const (
 	ReasonEqual       = "equal_value"
 	ReasonLowerTrust  = "lower_trust"
 	ReasonUndecidable = "undecidable"
+	// ReasonStaleVersion: the proposal was to supersede another fact than the one
+	// that is there.
+	ReasonStaleVersion = "stale_version"
 )
 
 // Placement is where a candidate goes in its slot.
@@ -41,6 +44,11 @@ type Placement struct {
 	// Changed are the facts that lose time to it, in the order of the slot,
 	// with what they keep.
 	Changed []Change
+}
+
+// needsReview says that only a reviewer can place it.
+func (p *Placement) needsReview() bool {
+	return p.Reason == ReasonLowerTrust || p.Reason == ReasonUndecidable
 }
 
 // Change is what is left of a fact.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/producers"
+	"github.com/annals-memory/annals/producers/policy"
 )
 
 // observation is one candidate of a placement story: days of January.
@@ -24,6 +25,7 @@ type observation struct {
 
 // book is a slot that candidates are placed into, as commits do it.
 type book struct {
+	by     producers.Evaluator
 	slot   events.Slot
 	values map[string]string
 }
@@ -50,9 +52,10 @@ func (b *book) place(o observation) string {
 		Ref: events.SourceRef{Episode: "e" + id, Subject: "s"}, Found: true, Trust: events.TrustSystem,
 	}}
 	equal := func(other string) bool { return b.values[other] == o.value }
-	f = producers.Supported(f, evidence)
+	f = producers.Supported(f, evidence, 0)
 	b.fold(f)
-	list := producers.Decide(&b.slot, f, evidence, equal, producers.DefaultPolicy())
+	c := producers.Case{Candidate: f, Basis: events.Basis{Evidence: producers.EvidenceBasis("s", evidence), At: start()}}
+	list := producers.Decide(&b.slot, c, equal, b.policy())
 	b.values[id] = o.value
 	b.fold(list...)
 	for _, e := range list {
@@ -61,6 +64,14 @@ func (b *book) place(o observation) string {
 		}
 	}
 	return ""
+}
+
+// policy is the built-in one, compiled once.
+func (b *book) policy() producers.Evaluator {
+	if b.by == nil {
+		b.by = policy.Default()
+	}
+	return b.by
 }
 
 func (b *book) fold(list ...events.Event) {

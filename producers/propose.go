@@ -63,6 +63,7 @@ type proposal struct {
 	*work
 	slot      *slotState
 	candidate events.FactProposed
+	content   events.FactContent
 	value     jsontext.Value // canonical
 	sources   []string
 	// before is what the log said of the sources before the candidate was
@@ -82,17 +83,18 @@ func (g *Gateway) newProposal(w *work, r ProposeRequest, trust events.Trust) (*p
 	if err := stored.Compact(); err != nil {
 		return nil, fmt.Errorf("encode value: %w", events.ErrInvalid)
 	}
-	content, err := sealContent(w.rec, events.KindFact, events.TypeFactProposed, events.FactContent{
+	content := events.FactContent{
 		Subject: r.Subject, Predicate: r.Predicate, Value: stored, Category: r.Category,
 		Scope: r.Scope, Provenance: r.Provenance,
-	})
+	}
+	sealed, err := sealContent(w.rec, events.KindFact, events.TypeFactProposed, content)
 	if err != nil {
 		return nil, err
 	}
 	t, scope := w.tenant, w.rec.Scope()
 	_, slot := w.locate(scope.Subject)
 	return &proposal{
-		work: w, value: value, sources: r.SourceEpisodes,
+		work: w, content: content, value: value, sources: r.SourceEpisodes,
 		slot: &slotState{
 			aggregate: events.Aggregate{Tenant: t.Token(), Kind: events.KindFact, ID: slot},
 			values:    map[string]jsontext.Value{},
@@ -105,7 +107,8 @@ func (g *Gateway) newProposal(w *work, r ProposeRequest, trust events.Trust) (*p
 			ValidFrom:  events.Micro(r.ValidFrom.Or(time.Time{})),
 			ValidTo:    events.Micro(r.ValidTo.Or(time.Time{})),
 			ExpiresAt:  events.Micro(r.ExpiresAt.Or(time.Time{})),
-			Content:    content,
+			Guard:      g.scanFact(content),
+			Content:    sealed,
 		},
 	}, nil
 }
@@ -144,18 +147,23 @@ func (g *Gateway) propose(ctx context.Context, p *proposal, now time.Time) (Prop
 		if p.decided != nil {
 			return g.decidedBefore(ctx, p)
 		}
-		evidence, err := g.evidence(ctx, p.slot.aggregate.Tenant, p.sources)
+		on, err := g.groundsFor(ctx, p)
 		if err != nil {
 			return Proposed{}, err
 		}
-		if isCurrent, err = g.decide(ctx, p, f, evidence, now); err != nil {
+		if isCurrent, err = g.decide(ctx, p, f, on, now); err != nil {
 			return Proposed{}, err
 		}
 		if isCurrent {
-			return g.answer(ctx, p, evidence)
+			return g.answer(ctx, p, on.evidence)
 		}
 	}
 	return Proposed{}, fmt.Errorf("propose fact: %w", events.ErrConflict)
+}
+
+// groundsFor is what the log says of the candidate's sources, subject and policy.
+func (g *Gateway) groundsFor(ctx context.Context, p *proposal) (grounds, error) {
+	return g.groundsOf(ctx, p.slot.aggregate.Tenant, p.candidate.Subject, p.candidate.Class, p.sources)
 }
 
 // see keeps the first decision on the candidate when it passes by. In a log of
@@ -176,23 +184,26 @@ func (p *proposal) see(r events.Recorded) {
 // faster, the slot has to be read.
 func (g *Gateway) appendCandidate(ctx context.Context, p *proposal, now time.Time) (bool, error) {
 	if p.before == nil {
-		evidence, err := g.evidence(ctx, p.slot.aggregate.Tenant, p.sources)
+		on, err := g.groundsFor(ctx, p)
 		if err != nil {
 			return false, err
 		}
-		p.before = evidence
-		p.candidate = Supported(p.candidate, evidence)
+		p.before = on.evidence
+		p.candidate = Supported(p.candidate, on.evidence, 0)
 	}
 	return g.appendTo(ctx, p, p.id, now, []events.Event{p.candidate})
 }
 
 // decide appends the decision on the candidate as it stands in the slot, and
 // says whether it did: if another commit was faster, the slot has to be read.
-func (g *Gateway) decide(ctx context.Context, p *proposal, f *events.SlotFact, evidence []Evidence, now time.Time) (bool, error) {
+func (g *Gateway) decide(ctx context.Context, p *proposal, f *events.SlotFact, on grounds, now time.Time) (bool, error) {
 	if err := g.openValues(ctx, p.slot); err != nil {
 		return false, err
 	}
-	list := Decide(&p.slot.Slot, f.FactProposed, evidence, p.slot.equalTo(p.value, now), g.policy)
+	c := Case{Candidate: f.FactProposed, Content: p.content, Basis: events.Basis{
+		Evidence: EvidenceBasis(f.Subject, on.evidence), Consent: on.consent, Guard: g.scanFact(p.content), At: now,
+	}}
+	list := Decide(&p.slot.Slot, c, p.slot.equalTo(p.value, now), on.policy)
 	return g.appendTo(ctx, p, token.Decision(p.id), now, list)
 }
 
@@ -223,7 +234,7 @@ func (g *Gateway) appendTo(ctx context.Context, p *proposal, id string, now time
 func (g *Gateway) answer(ctx context.Context, p *proposal, evidence []Evidence) (Proposed, error) {
 	a := answerOf(p.decided.Events, p.id)
 	a.Position = p.decided.Position
-	if p.before != nil && !slices.ContainsFunc(p.before, func(e Evidence) bool { return e.Found && !e.Forgotten }) {
+	if p.before != nil && !slices.ContainsFunc(p.before, func(e Evidence) bool { return e.isAlive() }) {
 		return a, nil // it never had a source that could be lost
 	}
 	position, err := g.dropLost(ctx, p, evidence)
@@ -237,13 +248,13 @@ func (g *Gateway) answer(ctx context.Context, p *proposal, evidence []Evidence) 
 // decidedBefore is the answer to a command that has been decided before: the
 // first answer, whatever became of the fact, unless it was forgotten.
 func (g *Gateway) decidedBefore(ctx context.Context, p *proposal) (Proposed, error) {
-	evidence, err := g.evidence(ctx, p.slot.aggregate.Tenant, p.sources)
+	on, err := g.groundsFor(ctx, p)
 	if err != nil {
 		return Proposed{}, err
 	}
 	a := answerOf(p.decided.Events, p.id)
 	a.Position = p.decided.Position
-	if _, err := g.dropLost(ctx, p, evidence); err != nil {
+	if _, err := g.dropLost(ctx, p, on.evidence); err != nil {
 		return Proposed{}, err
 	}
 	return a, nil

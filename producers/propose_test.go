@@ -18,6 +18,7 @@ import (
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/events/token"
 	"github.com/annals-memory/annals/producers"
+	"github.com/annals-memory/annals/producers/policy"
 )
 
 // A promoted fact has all that was said, in a commit of its own; the decision is
@@ -33,9 +34,9 @@ func TestPropose(t *testing.T) {
 		p := f.propose(r)
 		want := producers.Proposed{
 			CandidateID: p.CandidateID, Decision: events.DecisionPromote, FactID: p.CandidateID, Superseded: []string{},
-			Policy: producers.DefaultPolicy().Ref(), Position: p.Position, Gates: p.Gates,
+			Policy: policy.Default().Ref(), Position: p.Position, Gates: p.Gates,
 		}
-		if diff := cmp.Diff(want, p); diff != "" || len(p.Gates) != 5 {
+		if diff := cmp.Diff(want, p); diff != "" || len(p.Gates) != 7 {
 			t.Fatal(diff)
 		}
 		tenant := f.tenant()
@@ -54,9 +55,20 @@ func TestPropose(t *testing.T) {
 			Fact: p.CandidateID, Subject: sid, Class: tenant.Hash("category", "profile"), Predicate: tenant.Hash("predicate", "city"),
 			Scope: tenant.Hash("scope", "home"), Category: tenant.Hash("category", "profile"), Confidence: 1, Trust: events.TrustUser,
 			ObservedAt: day(3), ValidFrom: day(2), ExpiresAt: start().Add(time.Hour),
-			Sources: []events.SourceRef{{Episode: e, Subject: sid}}, Content: proposed.Content,
+			Sources: []events.SourceRef{{
+				Episode: e, Subject: sid, Source: tenant.Hash("source", "chat\x00m1"), At: f.last(events.KindEpisode, e).Position,
+			}},
+			Content: proposed.Content,
 		}
 		if diff := cmp.Diff(wantEvent, proposed); diff != "" {
+			t.Error(diff)
+		}
+		decided, _ := commits[1].Events[0].(events.FactDecided)
+		wantBasis := events.Basis{
+			Evidence: []events.EvidenceBasis{{Episode: e, Found: true, Trust: events.TrustUser, Principal: tenant.Hash("principal", "bot")}},
+			Conflict: producers.ReasonNoConflict, At: start(),
+		}
+		if diff := cmp.Diff(wantBasis, decided.Basis); diff != "" {
 			t.Error(diff)
 		}
 		var folded events.Slot
@@ -395,7 +407,7 @@ func TestUndecided(t *testing.T) {
 		}
 		f.propose(claim(`"Oslo"`, day(9), e))
 		p, err := f.Propose(ctx, who, "key", claim(`"Rome"`, day(3), e))
-		if err != nil || p.CandidateID != id || p.FactID != equal.FactID || p.Gates[4].Reason != producers.ReasonEqual {
+		if err != nil || p.CandidateID != id || p.FactID != equal.FactID || p.Gates[6].Reason != producers.ReasonEqual {
 			t.Errorf("decided late: %+v, %v", p, err)
 		}
 		if got := f.valueAt(day(20)); got != `"Oslo"` {
@@ -594,7 +606,7 @@ func TestLowerTrustDoesNotSupersede(t *testing.T) {
 	e := f.capture("maria", "moved")
 	f.propose(claim(`"Rome"`, day(3), e))
 	p, err := f.Propose(t.Context(), withTrust(user("acme"), events.TrustAgent), "", claim(`"Oslo"`, day(9), e))
-	if err != nil || p.Decision != events.DecisionReview || p.Gates[4].Reason != producers.ReasonLowerTrust {
+	if err != nil || p.Decision != events.DecisionReview || p.Gates[6].Reason != producers.ReasonLowerTrust {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	if got := f.valueAt(day(20)); got != `"Rome"` {

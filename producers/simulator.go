@@ -303,8 +303,8 @@ func (s *simulating) decide(d *simulated, content events.FactContent) {
 		s.out.count(was, was, Sample{})
 		return
 	}
-	gates := regate(d.decided, d.candidate, content, s.policy)
-	wouldBe := worst(gates)
+	again := Again(d.decided, d.candidate, content, s.policy)
+	gates, wouldBe := again.Gates, again.Decision
 	sample := Sample{Candidate: d.candidate.Fact, Position: d.position}
 	if i := slices.IndexFunc(gates, func(g events.Gate) bool { return g.Outcome == wouldBe }); i >= 0 {
 		sample.Gate, sample.Reason = gates[i].Gate, gates[i].Reason
