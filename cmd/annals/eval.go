@@ -7,14 +7,18 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/annals-memory/annals/cmd/annals/internal/eval"
 	"github.com/annals-memory/annals/cmd/annals/internal/node"
+	"github.com/annals-memory/annals/producers/guard"
 )
 
 type evalCmd struct {
 	Retrieval evalRetrievalCmd `cmd:"" help:"Recall of a corpus: R@5, R@10, MRR@10, nDCG@10."`
 	AsOf      evalAsOfCmd      `cmd:"" name:"asof" help:"Dated facts proposed in shuffled order, asked as of a time."`
+	Guard     evalGuardCmd     `cmd:"" help:"Recall and false positives of the guardrail scanner, by source."`
+	PII       evalPIICmd       `cmd:"" name:"pii" help:"Recall and precision of the recognisers of personal data, by type."`
 }
 
 type evalRetrievalCmd struct {
@@ -24,6 +28,17 @@ type evalRetrievalCmd struct {
 type evalAsOfCmd struct {
 	Dir  string `arg:"" help:"Directory with facts.jsonl and queries.jsonl, plain or gzipped."`
 	Seed uint64 `help:"Seed of the order." default:"1"`
+}
+
+type evalGuardCmd struct {
+	Dir      string `arg:"" help:"Directory with corpus.jsonl, plain or gzipped; locomo and beam_100k beside it are scanned, too."`
+	Half     string `help:"Only the texts of the half that rules are tuned on (even) or of the other (odd)." enum:",even,odd" default:""`
+	Families bool   `help:"A line for each family of a source."`
+	Rules    string `help:"File with other rules than those built in." type:"existingfile"`
+}
+
+type evalPIICmd struct {
+	Dir string `arg:"" help:"Directory with presidio_generated_small.json, plain or gzipped."`
 }
 
 // scratch runs f on a node of its own in a temporary directory.
@@ -84,4 +99,56 @@ func (k evalAsOfCmd) Run(ctx context.Context, c *cli, t terminal) error {
 		return say(t, "exact %.4f of %d questions (%.4f of all %d), a gold value %.4f, %d facts\n",
 			report.Exact, report.N, report.ExactAll, report.NAll, report.Any, report.Facts)
 	})
+}
+
+// Run measures the scanner.
+func (k evalGuardCmd) Run(c *cli, t terminal) error {
+	s := guard.Default()
+	if k.Rules != "" {
+		text, err := os.ReadFile(k.Rules)
+		if err != nil {
+			return fmt.Errorf("read rules: %w", err)
+		}
+		if s, err = guard.New(text); err != nil {
+			return fmt.Errorf("eval guard: %w", err)
+		}
+	}
+	report, err := eval.Guard(s, k.Dir, k.Half, k.Families, time.Now)
+	if err != nil {
+		return fmt.Errorf("eval guard: %w", err)
+	}
+	if c.JSON {
+		return printJSON(t, report)
+	}
+	if err := say(t, "%-7s %-40s %6s %7s %-17s %7s %8s %9s\n", "label", "source", "n", ">=30", "95 % interval", ">=80", "secrets", "personal"); err != nil {
+		return err
+	}
+	for _, r := range report.Sources {
+		if err := say(t, "%-7s %-40s %6d %7.4f [%.4f, %.4f]  %7.4f %8.4f %9.4f\n", r.Label, r.Source, r.Review.N,
+			r.Review.Share, r.Review.Low, r.Review.High, r.Reject.Share, r.Secrets.Share, r.Personal.Share); err != nil {
+			return err
+		}
+	}
+	return say(t, "rules %s (version %s), a scan takes %.0f us (median), %.0f us (99 %%)\n", report.Rules, report.Version, report.Median, report.P99)
+}
+
+// Run measures the recognisers.
+func (k evalPIICmd) Run(c *cli, t terminal) error {
+	report, err := eval.PII(guard.Default(), k.Dir)
+	if err != nil {
+		return fmt.Errorf("eval pii: %w", err)
+	}
+	if c.JSON {
+		return printJSON(t, report)
+	}
+	if err := say(t, "%-20s %-14s %5s %7s %-17s %9s %5s %9s\n", "type", "kind", "n", "recall", "95 % interval", "any kind", "found", "precision"); err != nil {
+		return err
+	}
+	for _, r := range report.Types {
+		if err := say(t, "%-20s %-14s %5d %7.3f [%.3f, %.3f]    %9.3f %5d %9.3f\n", r.Type, r.Kind, r.Recall.N, r.Recall.Share,
+			r.Recall.Low, r.Recall.High, r.AnyKind.Share, r.Precision.N, r.Precision.Share); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,14 +1,164 @@
 package guard
 
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kinds of personal data.
+const (
+	KindEmail      = "email"
+	KindPhone      = "phone"
+	KindCard       = "credit_card"
+	KindIBAN       = "iban"
+	KindIP         = "ip"
+	KindSSN        = "us_ssn"
+	KindBirthDate  = "birth_date"
+	KindCrypto     = "crypto_address"
+	KindNationalID = "national_id"
+)
+
+// personalRule says what is looked for.
 type personalRule struct {
 	// Kinds are what is looked for everywhere.
 	Kinds []string `json:"kinds" yaml:"kinds"`
-	// Locales are countries whose national numbers are looked for, too.
+	// Locales are the countries, in two small letters, whose national numbers
+	// are looked for, too.
 	Locales []string `json:"locales" yaml:"locales"`
+	// Phone, Birth, SSN and ID are words near which a number is one.
+	Phone []string `json:"phone" yaml:"phone"`
+	Birth []string `json:"birth" yaml:"birth"`
+	SSN   []string `json:"ssn" yaml:"ssn"`
+	ID    []string `json:"id" yaml:"id"`
 }
 
-type personalTable struct{}
+type personalTable struct {
+	kinds   map[string]bool
+	locales []string
+	words   *trie
+}
 
-func (s *Scanner) compilePersonal(personalRule) error { return nil }
+func (s *Scanner) compilePersonal(r personalRule) error {
+	t := personalTable{kinds: map[string]bool{}, locales: r.Locales}
+	for _, k := range r.Kinds {
+		switch k {
+		case KindEmail, KindPhone, KindCard, KindIBAN, KindIP, KindSSN, KindBirthDate, KindCrypto:
+			t.kinds[k] = true
+		default:
+			return fmt.Errorf("personal: kind %q is unknown", k)
+		}
+	}
+	for _, l := range r.Locales {
+		if !slices.Contains(Locales(), l) {
+			return fmt.Errorf("personal: locale %q is unknown", l)
+		}
+	}
+	b := newTrieBuilder()
+	for list, words := range [nearLists][]string{nearPhone: r.Phone, nearBirth: r.Birth, nearSSN: r.SSN, nearID: r.ID} {
+		for _, w := range words {
+			stem, open := strings.CutSuffix(w, "*")
+			if len(stem) < 2 || asciiLower(stem) != stem {
+				return errors.New("personal: a word is too short or not in lower case")
+			}
+			b.add(stem, entry{id: int32(list), open: open}) //nolint:gosec // Four lists.
+		}
+	}
+	t.words = b.build()
+	s.personal = t
+	return nil
+}
 
-func (s *Scanner) findPersonal(string) []Span { return nil }
+// findPersonal goes over the text once. At each place where a word or number
+// begins, it reads at most a fixed number of bytes.
+func (s *Scanner) findPersonal(text string) []Span {
+	var found []Span
+	t := &s.personal
+	lower := asciiLower(text)
+	add := func(kind string, from, to int) {
+		if to > from && (t.kinds[kind] || kind == KindNationalID) {
+			found = append(found, Span{Kind: kind, Rule: kind, From: from, To: to})
+		}
+	}
+	near := t.newContext()
+	for i := range len(text) {
+		c := text[i]
+		if c == '@' && t.kinds[KindEmail] {
+			from, to := emailAt(text, i)
+			add(KindEmail, from, to)
+			continue
+		}
+		starts := i == 0 || !inWord(text[i-1]) && text[i-1] != '_'
+		switch {
+		case isDigit(c) && starts, c == '+' && starts, c == '(' && starts:
+			for _, f := range t.numbers(text, lower, &near, i) {
+				add(f.Kind, f.From, f.To)
+			}
+		case c == ':' && starts && i+1 < len(text) && text[i+1] == ':':
+			add(KindIP, i, ipv6End(text, i))
+		case starts && isHex(c) && t.kinds[KindIP]:
+			add(KindIP, i, ipv6End(text, i))
+		}
+		if starts && inWord(c) {
+			near.read(lower, i)
+		}
+		if starts && isAlnum(c) {
+			add(KindIBAN, i, ibanEnd(text, i))
+			if t.kinds[KindCrypto] && strings.IndexByte("013bB", c) >= 0 {
+				add(KindCrypto, i, cryptoEnd(text, i))
+			}
+			if len(t.locales) > 0 {
+				add(KindNationalID, i, t.nationalEnd(text, &near, i))
+			}
+		}
+	}
+	return disjoint(found)
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F' }
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+func isAlnum(c byte) bool { return isDigit(c) || isUpper(c) || 'a' <= c && c <= 'z' }
+
+// Lists of words near which a number is something.
+const (
+	nearPhone int32 = iota
+	nearBirth
+	nearSSN
+	nearID
+	nearLists
+)
+
+// context is where a word of each list was seen last.
+type context struct {
+	words *trie
+	last  [nearLists]int
+}
+
+func (t *personalTable) newContext() context {
+	return context{words: t.words, last: [nearLists]int{never, never, never, never}}
+}
+
+// read looks for words at i, where one begins.
+func (c *context) read(lower string, i int) {
+	node := int32(0)
+	for j := i; j < len(lower); j++ {
+		if node = c.words.step(node, lower[j]); node == 0 {
+			return
+		}
+		for _, e := range c.words.ends(node) {
+			if e.open || j+1 == len(lower) || !inWord(lower[j+1]) {
+				c.last[e.id] = j + 1
+			}
+		}
+	}
+}
+
+// near reports whether a word of a list is shortly before i.
+func (c *context) near(list int32, i int) bool {
+	return i-c.last[list] <= nearBytes && c.last[list] <= i
+}

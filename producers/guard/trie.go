@@ -63,7 +63,7 @@ func (b *trieBuilder) build() *trie {
 	t := &trie{nodes: make([]trieNode, len(b.next))}
 	for i, next := range b.next {
 		n := &t.nodes[i]
-		n.edge, n.edges = int32(len(t.edges)), int32(len(next)) //nolint:gosec // As above.
+		n.edge, n.edges = int32(len(t.edges)), int32(len(next))   //nolint:gosec // As above.
 		n.out, n.outs = int32(len(t.outs)), int32(len(b.outs[i])) //nolint:gosec // As above.
 		for c, to := range next {
 			t.edges = append(t.edges, trieEdge{c, to})
