@@ -63,3 +63,23 @@ func (in *Input) living() (sources, principals int) {
 	}
 	return sources, len(seen)
 }
+
+// isTooLarge reports whether it is larger than a request can make it.
+func (in *Input) isTooLarge() bool {
+	for _, s := range []string{in.Predicate, in.Category, in.Scope, in.Conflict} {
+		if len(s) > maxString {
+			return true
+		}
+	}
+	if len(in.Evidence) > maxList || len(in.Reviews) > maxList || scanIsTooLarge(&in.Guard) {
+		return true
+	}
+	for i := range in.Evidence {
+		if scanIsTooLarge(&in.Evidence[i].Guard) {
+			return true
+		}
+	}
+	return false
+}
+
+func scanIsTooLarge(g *events.Guard) bool { return len(g.Hits) > maxList || len(g.Personal) > maxList }

@@ -115,10 +115,11 @@ func (p *Policy) Approvals(in Input) int {
 }
 
 // cannotJudge reports whether no rule could say anything sensible: of a number
-// that is none, every comparison is false.
+// that is none, every comparison is false. No input is larger than the one that the
+// cost of the rules was told for.
 func (p *Policy) cannotJudge(in *Input) bool {
 	return p.broken != nil || math.IsNaN(in.Confidence) || math.IsInf(in.Confidence, 0) ||
-		in.Trust < events.TrustExternal || in.Trust > events.TrustSystem
+		in.Trust < events.TrustExternal || in.Trust > events.TrustSystem || in.isTooLarge()
 }
 
 // each calls do with each rule that holds, or that failed.
