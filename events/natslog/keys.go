@@ -29,6 +29,9 @@ import (
 // is for those that a key dies above.
 type Keys struct {
 	*store
+
+	// journal is told of rows before they are removed; nil for nobody.
+	journal Journal
 }
 
 var _ seal.Rows = (*Keys)(nil)
@@ -134,8 +137,8 @@ func (k *Keys) Put(ctx context.Context, row seal.Row) (uint64, error) {
 	for try := 0; ; try++ {
 		revision, err := k.publishAll(ctx, []*nats.Msg{message})
 		if err == nil {
-			if err := k.erase(ctx, message.Subject, revision); err != nil {
-				return 0, translate("erase former row", err)
+			if err := k.destroy(ctx, revision, revision, row.Key); err != nil {
+				return 0, fmt.Errorf("erase former row: %w", err)
 			}
 			return revision, nil
 		}
@@ -182,10 +185,14 @@ func (k *Keys) Replace(ctx context.Context, rows ...seal.Row) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	former, err := k.former(ctx, keys, rows)
+	if err != nil {
+		return err
+	}
 	for try := 0; ; try++ {
-		_, err := k.publishAll(ctx, messages)
+		last, err := k.publishAll(ctx, messages)
 		if err == nil {
-			return k.drop(ctx, "drop former rows", slices.Clone(rows))
+			return k.drop(ctx, "drop former rows", former, last)
 		}
 		if !isConflict(err) {
 			return translate("replace rows", err)
@@ -203,6 +210,25 @@ func (k *Keys) Replace(ctx context.Context, rows ...seal.Row) error {
 			return translate("replace rows", err)
 		}
 	}
+}
+
+// former are the rows that are to be replaced, as they are stored. Only a journal
+// needs their values.
+func (k *Keys) former(ctx context.Context, keys []string, rows []seal.Row) ([]seal.Row, error) {
+	if k.journal == nil {
+		return slices.Clone(rows), nil
+	}
+	stored, err := k.GetMany(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	former := make([]seal.Row, len(rows))
+	for i, row := range rows {
+		if former[i] = stored[row.Key]; former[i].Revision != row.Revision {
+			return nil, seal.ErrRowConflict
+		}
+	}
+	return former, nil
 }
 
 // Discard removes rows as they are given, but leaves their bytes in the block
@@ -228,18 +254,28 @@ func (k *Keys) Discard(ctx context.Context, rows ...seal.Row) error {
 				rows, keys = append(rows, row), append(keys, key)
 			}
 		}
-		if err := k.drop(ctx, "discard rows", rows); err != nil {
+		if err := k.drop(ctx, "discard rows", rows, 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// drop deletes the rows' messages of the revisions given and no others, with some
-// requests under way at once.
-func (k *Keys) drop(ctx context.Context, verb string, rows []seal.Row) error {
+// drop deletes the rows' messages of the revisions given and no others, having
+// announced them, with some requests under way at once. Rows up to the revision
+// last have taken their place.
+func (k *Keys) drop(ctx context.Context, verb string, rows []seal.Row, last uint64) error {
 	// In the order in which they lie on disk, so that a block is read once.
 	slices.SortFunc(rows, func(a, b seal.Row) int { return cmp.Compare(a.Revision, b.Revision) })
+	if k.journal != nil {
+		marks := make([]seal.Mark, len(rows))
+		for i, row := range rows {
+			marks[i] = seal.MarkOf(row)
+		}
+		if err := k.announce(ctx, marks, last, true); err != nil {
+			return err
+		}
+	}
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(leaderRequests)
 	for _, row := range rows {
@@ -257,9 +293,9 @@ func (k *Keys) Destroy(ctx context.Context, keys ...string) error {
 	if err := checkKeys(keys...); err != nil {
 		return err
 	}
-	for _, key := range keys {
-		if err := k.erase(ctx, prefixKeys+key, math.MaxUint64); err != nil {
-			return translate("destroy row", err)
+	for some := range slices.Chunk(keys, MaxRemoval) {
+		if err := k.destroy(ctx, math.MaxUint64, 0, some...); err != nil {
+			return fmt.Errorf("destroy row: %w", err)
 		}
 	}
 	return nil
@@ -280,8 +316,8 @@ func (k *Keys) DestroyAt(ctx context.Context, row seal.Row) error {
 	}
 	// No message is deleted but those that there were: what is created in their
 	// place is another row.
-	if err := k.erase(ctx, prefixKeys+row.Key, row.Revision+1); err != nil {
-		return translate("destroy row", err)
+	if err := k.destroy(ctx, row.Revision+1, 0, row.Key); err != nil {
+		return fmt.Errorf("destroy row: %w", err)
 	}
 	// It may have been overwritten before its message went.
 	switch _, err := k.Get(ctx, row.Key); {

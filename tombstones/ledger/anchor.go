@@ -28,12 +28,16 @@ type anchor struct {
 	// up to it.
 	records uint64
 	chain   chain
-	keys    uint64
+	// keys is the account of the keys as of that record, and settled the record up
+	// to which every removal that was named is done.
+	keys    account
+	settled uint64
 }
 
 func (a anchor) text() string {
-	return fmt.Sprintf("%stombstones %d\nledger %d %s\nkeys %d\n", a.Checkpoint.text(),
-		a.tombstones, a.records, base64.StdEncoding.EncodeToString(a.chain[:]), a.keys)
+	return fmt.Sprintf("%stombstones %d\nledger %d %s\nkeys %d %d %s %d\n", a.Checkpoint.text(),
+		a.tombstones, a.records, base64.StdEncoding.EncodeToString(a.chain[:]),
+		a.keys.last, a.keys.stock.count, base64.StdEncoding.EncodeToString(a.keys.stock.bytes()), a.settled)
 }
 
 // Anchored says whether a data directory has an anchor: its log was there, and
@@ -83,8 +87,10 @@ func parseAnchor(text string) (anchor, bool) {
 	if !ok {
 		return a, false
 	}
-	var sum string
-	if _, err := fmt.Sscanf(strings.Join(more, "\n"), "tombstones %d\nledger %d %s\nkeys %d", &a.tombstones, &a.records, &sum, &a.keys); err != nil {
+	var sum, keys string
+	var count uint64
+	if _, err := fmt.Sscanf(strings.Join(more, "\n"), "tombstones %d\nledger %d %s\nkeys %d %d %s %d",
+		&a.tombstones, &a.records, &sum, &a.keys.last, &count, &keys, &a.settled); err != nil {
 		return a, false
 	}
 	b, err := base64.StdEncoding.DecodeString(sum)
@@ -92,6 +98,13 @@ func parseAnchor(text string) (anchor, bool) {
 		return a, false
 	}
 	copy(a.chain[:], b)
+	if b, err = base64.StdEncoding.DecodeString(keys); err != nil {
+		return a, false
+	}
+	if a.keys.stock, ok = stockOf(count, b); !ok || a.settled > a.records {
+		return a, false
+	}
+	a.keys.known = true
 	return a, text == a.text()
 }
 

@@ -49,10 +49,23 @@ type book struct {
 	// erased are the positions of this epoch's log that may be empty, changes those
 	// of the events of subjects that the ledger has a copy of.
 	erased, changes map[uint64]struct{}
+
+	// keys is what the rows of the keys have to be, from the anchor's last record on.
+	keys account
+	// removed are the revisions of rows that were named before they were removed,
+	// settled those of them that were gone when the anchor was written, and pending
+	// what is not known to be gone. written is the last revision that any of them
+	// speaks of.
+	removed, settled numbers
+	pending          []removal
+	written          uint64
+	// look is a reading of the rows that is told of what is named since, nil if
+	// there is none.
+	look *keysLook
 }
 
 func newBook(store Store) *book {
-	return &book{store: store, tree: &tree{}, erased: map[uint64]struct{}{}, changes: map[uint64]struct{}{}}
+	return &book{store: store, tree: &tree{}, erased: map[uint64]struct{}{}, changes: map[uint64]struct{}{}, removed: numbers{}}
 }
 
 // read takes in what was added since it was read last.
@@ -95,6 +108,8 @@ func (b *book) apply(ctx context.Context, m events.Message) error {
 		var r subjectRecord
 		r, err = decodeSubject(m)
 		b.changed(r.Epoch, r.Changes)
+	case subjectKeys + ".":
+		err = b.applyKeys(m)
 	case prefixReceipt:
 		err = decodeRecord(m, &receiptRecord{})
 	default:
@@ -108,6 +123,10 @@ func (b *book) apply(ctx context.Context, m events.Message) error {
 		if err := b.agree(ctx, *b.anchor); err != nil {
 			return err
 		}
+		b.anchored(*b.anchor)
+	}
+	if b.anchor != nil && b.records == b.anchor.settled {
+		b.settle()
 	}
 	for _, a := range b.known[b.records] {
 		if err := b.agree(ctx, a); err != nil {
@@ -188,6 +207,7 @@ func (b *book) applyEpoch(ctx context.Context, m events.Message) error {
 	given := func(p uint64, _ struct{}) bool { return p > r.Size } // another message is there from now on
 	maps.DeleteFunc(b.erased, given)
 	maps.DeleteFunc(b.changes, given)
+	b.forgetKeys()
 	if r.Log != "" {
 		b.log = r.Log
 	}

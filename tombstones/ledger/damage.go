@@ -14,6 +14,9 @@ const (
 	KindAnchorInvalid Kind = "anchor_invalid"
 	// KindKeyMissing: there is an anchor and no key that verifies it.
 	KindKeyMissing Kind = "key_missing"
+	// KindKeyInvalid: the ledger key or its public half cannot be read, or they do not
+	// belong together.
+	KindKeyInvalid Kind = "key_invalid"
 	// KindOtherLog: the anchor is of another log.
 	KindOtherLog Kind = "other_log"
 	// KindStreamMissing: a stream of the log is not there, and an anchor says that
@@ -38,14 +41,24 @@ const (
 	KindLedgerUnreadable Kind = "ledger_unreadable"
 	// KindKeysShort: the keys end before the anchor says.
 	KindKeysShort Kind = "keys_short"
+	// KindKeysLost: rows of the keys are missing that nothing says were removed.
+	KindKeysLost Kind = "keys_lost"
+	// KindKeysDiffer: the rows of the keys are not those that were there.
+	KindKeysDiffer Kind = "keys_differ"
+	// KindKeysRisen: a row of the keys that was removed is there again.
+	KindKeysRisen Kind = "keys_risen"
+	// KindKeysUnreadable: the keys do not deliver their rows.
+	KindKeysUnreadable Kind = "keys_unreadable"
 )
 
 // DamageError says that a log is not what it was. Nothing may be served from it.
 type DamageError struct {
 	Kind Kind
-	// Position is where: in the ledger for the kinds of the ledger, among the
-	// keys for KindKeysShort, in the log otherwise; 0 if it is at no position.
+	// Position is where: in the ledger for the kinds of the ledger, among the keys
+	// for those of the keys, in the log otherwise; 0 if it is at no position.
 	Position uint64
+	// Missing is how many rows are missing at least, for KindKeysLost.
+	Missing uint64
 	// Stream is the stream of KindStreamMissing.
 	Stream string
 }
@@ -59,6 +72,8 @@ func (e *DamageError) Error() string {
 		return "the anchor is not what this directory's ledger key signed"
 	case KindKeyMissing:
 		return "the ledger key is missing beside an anchor"
+	case KindKeyInvalid:
+		return "the ledger key, in ledger.key and ledger.pub, is not readable"
 	case KindOtherLog:
 		return "the anchor is of another log"
 	case KindStreamMissing:
@@ -80,9 +95,20 @@ func (e *DamageError) Error() string {
 	case KindLedgerUnreadable:
 		return fmt.Sprintf("the ledger does not deliver its record at %d", e.Position)
 	case KindKeysShort:
-		return fmt.Sprintf("the keys end at %d, before the anchor does", e.Position)
+		return fmt.Sprintf("the keys, in the stream KEYS, end at %d, before they did", e.Position)
+	case KindKeysLost:
+		return fmt.Sprintf("the keys have lost rows of the stream KEYS, %d or more of them", max(e.Missing, 1))
+	case KindKeysDiffer:
+		return "the keys are not those that were in the stream KEYS"
+	case KindKeysRisen:
+		return fmt.Sprintf("the keys have a row at %d of the stream KEYS again that was destroyed", e.Position)
+	case KindKeysUnreadable:
+		return "the keys do not deliver the rows of the stream KEYS"
 	}
 	return "the log is damaged"
 }
+
+// Is reports ErrBadKey for KindKeyInvalid.
+func (e *DamageError) Is(target error) bool { return e.Kind == KindKeyInvalid && target == ErrBadKey }
 
 func damage(k Kind, position uint64) error { return &DamageError{Kind: k, Position: position} }

@@ -24,6 +24,9 @@ type world struct {
 	dir     string
 	server  *natslog.Server
 	streams *natslog.Streams
+	// rows are the keys; what is removed of them is told to the last ledger that
+	// was opened.
+	rows    *natslog.Keys
 	closers []func()
 }
 
@@ -49,7 +52,9 @@ func openLog(ctx context.Context, dir string) (_ *world, err error) {
 		return nil, err
 	}
 	w.closers = append(w.closers, nc.Close)
-	w.streams, err = natslog.Open(ctx, nc, natslog.Config{CreateStreams: !anchored})
+	if w.streams, err = natslog.Open(ctx, nc, natslog.Config{CreateStreams: !anchored}); err == nil {
+		w.rows = w.streams.Keys()
+	}
 	return w, err
 }
 
@@ -97,6 +102,7 @@ func (w *world) mustOpen(t *testing.T) *ledger.Ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.rows = w.streams.Keys().Journaled(l)
 	return l
 }
 
@@ -126,11 +132,11 @@ func (w *world) keep(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
 		key := "k" + strconv.Itoa(i)
-		if err := w.streams.Keys().Create(t.Context(), seal.Row{Key: key, Value: []byte("wrapped")}); err != nil {
+		if err := w.rows.Create(t.Context(), seal.Row{Key: key, Value: []byte("wrapped")}); err != nil {
 			t.Fatal(err)
 		}
 		if i == n-1 {
-			if err := w.streams.Keys().Destroy(t.Context(), key); err != nil {
+			if err := w.rows.Destroy(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -39,6 +39,9 @@ func look(ctx context.Context, c Config) (start, error) {
 			s.signer, err = adoptSigner(c.Dir)
 		}
 	}
+	if errors.Is(err, ErrBadKey) {
+		return s, damage(KindKeyInvalid, 0)
+	}
 	if err != nil {
 		return s, err
 	}
@@ -80,17 +83,18 @@ func (s start) fits(join bool) error {
 		return damage(KindLogShort, s.log.Last)
 	case s.records.Last < s.anchor.records:
 		return damage(KindLedgerShort, s.records.Last)
-	case s.keys.Last < s.anchor.keys:
+	case s.keys.Last < s.anchor.keys.last:
 		return damage(KindKeysShort, s.keys.Last)
 	}
 	return nil
 }
 
 // check reads the ledger and compares the log with it.
-func check(ctx context.Context, c Config, progress Progress) (*book, start, error) {
+// It returns what of the keys was named to be removed and is there still.
+func check(ctx context.Context, c Config, progress Progress) (*book, start, []removal, error) {
 	s, err := look(ctx, c)
 	if err != nil {
-		return nil, s, err
+		return nil, s, nil, err
 	}
 	b := newBook(c.Store)
 	b.anchor = s.anchor
@@ -98,15 +102,19 @@ func check(ctx context.Context, c Config, progress Progress) (*book, start, erro
 		b.ours = s.signer.verify
 	}
 	if err := b.load(ctx, s.records.Last); err != nil {
-		return nil, s, err
+		return nil, s, nil, err
 	}
 	if b.log == "" {
 		b.log = s.log.Identity
 	}
 	if b.log != s.log.Identity {
-		return nil, s, damage(KindOtherLog, 0)
+		return nil, s, nil, damage(KindOtherLog, 0)
 	}
-	return b, s, b.compare(ctx, c, max(s.log.Last, b.tree.size), progress)
+	if err := b.compare(ctx, c, max(s.log.Last, b.tree.size), progress); err != nil {
+		return nil, s, nil, err
+	}
+	left, err := b.checkKeys(ctx, c.Keys)
+	return b, s, left, err
 }
 
 // load reads the records, of which there are at least so many.

@@ -46,6 +46,8 @@ type Ledger struct {
 
 	mu   sync.Mutex // guards what follows
 	book *book
+	// restoring says that keys are removed without being named, by nobody else.
+	restoring bool
 	// unanchored is why the last anchor could not be written.
 	unanchored error
 }
@@ -61,7 +63,10 @@ func Open(ctx context.Context, c Config, progress Progress) (*Ledger, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	b, s, err := check(ctx, c, progress)
+	b, s, left, err := check(ctx, c, progress)
+	if err == nil {
+		err = finishKeys(ctx, c.Keys, left)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
@@ -94,10 +99,11 @@ func (l *Ledger) begin(ctx context.Context) error {
 // Check reads the whole log once more and returns a *[DamageError] unless the
 // anchor is signed by the key and of this log; ledger, log and keys reach as far
 // as it says; the records up to it are those that it vouches for; every message
-// that the tree covers has its leaf; and every empty position is named as erased.
+// that the tree covers has its leaf; every empty position is named as erased; and the
+// rows of the keys are those that there were, as [Ledger.CheckKeys] says.
 // It can run while the log is written.
 func (l *Ledger) Check(ctx context.Context, progress Progress) error {
-	_, _, err := check(ctx, l.config, progress)
+	_, _, _, err := check(ctx, l.config, progress)
 	if err != nil {
 		return fmt.Errorf("check log: %w", err)
 	}
@@ -124,17 +130,17 @@ func (l *Ledger) catchUp(ctx context.Context) error {
 	return l.book.read(ctx)
 }
 
-// anchorNow writes the anchor as of the records that are known. The keys are
-// asked first: what they get meanwhile is behind the anchor.
+// anchorNow writes the anchor as of the records that are known. What the keys get
+// meanwhile is behind the anchor.
 func (l *Ledger) anchorNow(ctx context.Context) error {
-	keys, err := l.config.Keys.State(ctx)
-	if err != nil {
-		return fmt.Errorf("state of the keys: %w", err)
+	if err := l.coverKeys(ctx); err != nil {
+		return err
 	}
 	l.mu.Lock()
 	c, err := l.book.checkpoint(ctx)
 	a := anchor{
-		Checkpoint: c, tombstones: l.book.tombstones, records: l.book.records, chain: l.book.chain, keys: keys.Last,
+		Checkpoint: c, tombstones: l.book.tombstones, records: l.book.records, chain: l.book.chain,
+		keys: l.book.keys, settled: l.book.settledUpTo(),
 	}
 	l.mu.Unlock()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
 )
 
 // Log is what is read of the log.
@@ -14,10 +15,23 @@ type Log interface {
 	MessageAt(ctx context.Context, position uint64) (events.Message, error)
 }
 
-// Keys tell where the wrapped keys stand: the last position that any of them was
-// written at, which never goes back.
+// Keys are the rows of wrapped keys. A position is the revision of a row, which no
+// other row ever has, and there is none between the first and the last that no row
+// ever had.
 type Keys interface {
+	// State tells where they stand: the last position that any of them was written
+	// at never goes back.
 	State(ctx context.Context) (events.State, error)
+	// ReadRows yields all rows above a revision in their order, those that others
+	// have taken the place of too unless they are removed, up to the last that was
+	// acknowledged before the call or later.
+	ReadRows(ctx context.Context, after uint64) iter.Seq2[seal.Row, error]
+	// HasRevision reports whether there is a row of a revision. It sees every
+	// removal that was acknowledged before the call.
+	HasRevision(ctx context.Context, revision uint64) (bool, error)
+	// Remove removes the rows of revisions, and unless it is plain their bytes.
+	// Absent is success.
+	Remove(ctx context.Context, plain bool, revisions ...uint64) error
 }
 
 // Store holds the records of the ledger, of which none can be removed.

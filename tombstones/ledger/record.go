@@ -18,11 +18,13 @@ const (
 	prefixErased     = "erased."
 	prefixReceipt    = "receipt."
 	prefixSubject    = "subject."
+	subjectKeys      = "keys"
 	anyTombstone     = prefixTombstone + "*"
 	maxLeaves        = 1000
 	maxTombstones    = 1000
 	maxErasedEntries = 1000
 	maxChanges       = 1000
+	maxRemoved       = 1000
 )
 
 // Tombstone is the ledger's copy of one tombstone of the log.

@@ -34,7 +34,7 @@ type AnchorState struct {
 // it or it is none.
 func OpenAnchor(v note.Verifier, signed []byte) (AnchorState, error) {
 	a, err := openAnchor(v, signed)
-	return AnchorState{Checkpoint: a.Checkpoint, Records: a.records, Keys: a.keys}, err
+	return AnchorState{Checkpoint: a.Checkpoint, Records: a.records, Keys: a.keys.last}, err
 }
 
 func openAnchor(v note.Verifier, signed []byte) (anchor, error) {
@@ -127,7 +127,8 @@ func Recover(ctx context.Context, c Config, copied Standing, v note.Verifier, an
 		return nil, fmt.Errorf("recover ledger: %w", err)
 	}
 	b.ours = signer.verify
-	r.Ledger = &Ledger{config: c, signer: signer, book: b}
+	b.forgetKeys() // what was put in place is what there is
+	r.Ledger = &Ledger{config: c, signer: signer, book: b, restoring: true}
 	return r, nil
 }
 

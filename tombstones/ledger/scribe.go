@@ -71,23 +71,31 @@ func (l *Ledger) glance(ctx context.Context, due bool) (bool, error) {
 // goes on to for as long as patience lasts, was set back: what it takes next would
 // have the positions of what it lost.
 func (l *Ledger) head(ctx context.Context) (uint64, error) {
-	covered := l.Covered()
+	return l.reaches(ctx, l.config.Log.State, l.Covered, KindLogShort)
+}
+
+// reaches is the last position of what has reached a position before. It is damage
+// of a kind if it does not again.
+func (l *Ledger) reaches(
+	ctx context.Context, look func(context.Context) (events.State, error), least func() uint64, short Kind,
+) (uint64, error) {
+	before := least()
 	for waited := time.Duration(0); ; waited += glance {
-		state, err := l.config.Log.State(ctx)
+		state, err := look(ctx)
 		switch {
 		case err != nil:
-			return 0, fmt.Errorf("state of the log: %w", err)
-		case state.Last >= covered:
+			return 0, fmt.Errorf("read state: %w", err)
+		case state.Last >= before:
 			return state.Last, nil
 		case waited >= l.config.Patience:
-			return 0, damage(KindLogShort, state.Last)
+			return 0, damage(short, state.Last)
 		}
 		timer := time.NewTimer(glance)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return 0, fmt.Errorf("state of the log: %w", context.Cause(ctx))
+			return 0, fmt.Errorf("read state: %w", context.Cause(ctx))
 		}
 	}
 }

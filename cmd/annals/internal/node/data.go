@@ -26,6 +26,9 @@ var ErrNotServing = errors.New("that process is not a server")
 // on would be to write a second history beside the first.
 var ErrOtherLog = errors.New("data directory belongs to another log")
 
+// ErrBadPlace says that what notes the place of a directory's log is not readable.
+var ErrBadPlace = errors.New("the place of this directory's log is not known")
+
 const (
 	lockFile   = "LOCK"
 	placeFile  = "log.place"
@@ -116,10 +119,32 @@ func checkPlace(data, place string) error {
 	if err != nil {
 		return fmt.Errorf("read the log's place: %w", err)
 	}
-	if was := strings.TrimSpace(string(b)); was != place {
+	switch was := strings.TrimSpace(string(b)); was {
+	case place:
+		return nil
+	case placeInside, placeExternal:
 		return fmt.Errorf("%w, %s: start it with the same --nats as before", ErrOtherLog, was)
 	}
-	return nil
+	return fmt.Errorf("%w: %s has to say %q or %q", ErrBadPlace, placeFile, placeInside, placeExternal)
+}
+
+// wasUsed says whether a log was opened in a directory once, of which nothing may
+// be made anew. With a log outside, a root key may have been put there for a first
+// start beside others.
+func wasUsed(data string, external bool) (bool, error) {
+	names := []string{placeFile, viewsDir, embedDir, rootFile}
+	if external {
+		names = names[:len(names)-1]
+	}
+	for _, name := range names {
+		switch _, err := os.Stat(filepath.Join(data, name)); {
+		case err == nil:
+			return true, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return false, fmt.Errorf("look for a former log: %w", err)
+		}
+	}
+	return false, nil
 }
 
 // keepPlace notes where the directory's log is.

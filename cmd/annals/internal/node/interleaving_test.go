@@ -137,7 +137,7 @@ func (w *world) started() {
 // secondEraser forgets on the same log with keys and caches of its own.
 func secondEraser(f *fixture) *tombstones.Eraser {
 	f.t.Helper()
-	e, err := f.EraserWith(otherKeys(f, f.streams().Keys()))
+	e, err := f.EraserWith(otherKeys(f, f.keyRows()))
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -21,21 +21,25 @@ const lastCheckpoint = 10 * time.Second
 // errNoLog says that a last checkpoint could not be tried.
 var errNoLog = errors.New("the log does not answer")
 
-// openStreams opens the streams. Beside an anchor none is made: what is missing
-// was there.
-func (n *Node) openStreams(ctx context.Context, replicas int) (*natslog.Streams, error) {
+// openStreams opens the streams. Beside an anchor, or what a log that is gone has
+// left, none is made: what is missing was there.
+func (n *Node) openStreams(ctx context.Context, o Options) (*natslog.Streams, error) {
 	anchored, err := ledger.Anchored(n.data)
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	streams, err := natslog.Open(ctx, n.conn, natslog.Config{Replicas: max(1, replicas), CreateStreams: !anchored})
+	used, err := wasUsed(n.data, o.NATS != "")
+	if err != nil {
+		return nil, err
+	}
+	streams, err := natslog.Open(ctx, n.conn, natslog.Config{Replicas: max(1, o.Replicas), CreateStreams: !anchored && !used})
 	if lost, is := errors.AsType[*natslog.StreamError](err); is && lost.Setting == "" {
 		return nil, fmt.Errorf("open the log: %w", &ledger.DamageError{Kind: ledger.KindStreamMissing, Stream: lost.Stream})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	n.source = streams
+	n.source = soundKeys{streams, n}
 	return streams, nil
 }
 

@@ -208,7 +208,7 @@ func (n *Node) openLog(ctx context.Context, o Options) (*natslog.Streams, error)
 			return nil, fmt.Errorf("reach the log: %w", err)
 		}
 	}
-	streams, err := n.openStreams(ctx, o.Replicas)
+	streams, err := n.openStreams(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (n *Node) openLog(ctx context.Context, o Options) (*natslog.Streams, error)
 // openKeys opens the root key and the key chain under it. A new root key is
 // made only while there is nothing that an old one could have wrapped.
 func (n *Node) openKeys(ctx context.Context, o Options, streams *natslog.Streams) error {
-	rows := streams.Keys()
+	rows := streams.Keys().Journaled(n.ledger)
 	fresh, err := isEmpty(ctx, rows)
 	if err != nil {
 		return err

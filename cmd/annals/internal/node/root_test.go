@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/natslog"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/tombstones/ledger"
 )
 
 // A log that has lost its key rows gets no new root key: that would open
@@ -27,7 +29,7 @@ func TestNoNewRootKeyBesideALog(t *testing.T) {
 				f.capture(token, "maria", "Maria plays the cello.")
 			}
 			f.close()
-			withRows(t, filepath.Join(f.dir, "log"), func(rows seal.Rows) error {
+			withRows(t, f.dir, func(rows seal.Rows) error {
 				return rows.Destroy(t.Context(), "names")
 			})
 			if err := os.Remove(filepath.Join(f.dir, "root.key")); err != nil {
@@ -87,10 +89,10 @@ func TestForeignRootKey(t *testing.T) {
 	}
 }
 
-// withRows opens the key rows of a node that is closed.
-func withRows(t *testing.T, dir string, do func(seal.Rows) error) {
+// withRows opens the key rows of a node that is closed, as the node does.
+func withRows(t *testing.T, data string, do func(seal.Rows) error) {
 	t.Helper()
-	srv, err := natslog.StartServer(t.Context(), natslog.Options{Dir: dir, Durability: natslog.DurabilityProcess})
+	srv, err := natslog.StartServer(t.Context(), natslog.Options{Dir: filepath.Join(data, "log"), Durability: natslog.DurabilityProcess})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,13 @@ func withRows(t *testing.T, dir string, do func(seal.Rows) error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = do(streams.Keys())
+	l, err := ledger.Open(t.Context(), ledger.Config{
+		Log: streams.Log(), Keys: streams.Keys(), Store: streams.Ledger(), Dir: data, Rand: rand.Reader,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = do(streams.Keys().Journaled(l))
 	nc.Close()
 	if err := errors.Join(err, srv.Close()); err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ func TestInterruptedRootRotation(t *testing.T) {
 	f.capture(token, "maria", "Maria plays the cello.")
 	f.settle()
 	f.close()
-	withRows(t, filepath.Join(f.dir, "log"), func(rows seal.Rows) error {
+	withRows(t, f.dir, func(rows seal.Rows) error {
 		root, err := seal.OpenFileRoot(filepath.Join(f.dir, "root.key"), seal.FileRootOptions{Now: time.Now})
 		if err != nil {
 			return err

@@ -89,6 +89,12 @@ func (f *fixture) streams() *natslog.Streams {
 	return s
 }
 
+// keyRows are the rows of the node's keys, for who tells its ledger what it removes.
+func (f *fixture) keyRows() seal.Rows {
+	f.t.Helper()
+	return f.streams().Keys().Journaled(f.Ledger())
+}
+
 func (f *fixture) tenant(name string) string {
 	f.t.Helper()
 	t, err := f.Keys().Tenant(f.t.Context(), name, false)
@@ -169,7 +175,7 @@ func TestCachedKeysEndInTime(t *testing.T) { //nolint:paralleltest // See inBubb
 		if err := open(); err != nil {
 			f.t.Fatal(err)
 		}
-		if err := otherKeys(f, f.streams().Keys()).DestroyRecord(f.t.Context(), tenant, id); err != nil {
+		if err := otherKeys(f, f.keyRows()).DestroyRecord(f.t.Context(), tenant, id); err != nil {
 			f.t.Fatal(err)
 		}
 		pass(seal.DefaultCacheTTL - time.Second)
@@ -261,7 +267,7 @@ func TestForgetDoesNotJoinAnEarlierOne(t *testing.T) { //nolint:paralleltest // 
 		token := f.token("acme")
 		first := f.capture(token, "maria", "She likes plumcake.")
 		f.folded()
-		rows := &slowRows{Rows: f.streams().Keys(), reached: make(chan struct{}), proceed: make(chan struct{})}
+		rows := &slowRows{Rows: f.keyRows(), reached: make(chan struct{}), proceed: make(chan struct{})}
 		e, err := f.EraserWith(otherKeys(f, rows))
 		if err != nil {
 			f.t.Fatal(err)
@@ -325,7 +331,7 @@ func TestFailingErasureInTime(t *testing.T) { //nolint:paralleltest // See inBub
 		}
 		kept := f.capture(f.token("acme"), "pedro", "He lives in Lagos.")
 		f.folded()
-		rows := &failingRows{Rows: f.streams().Keys(), fail: true}
+		rows := &failingRows{Rows: f.keyRows(), fail: true}
 		e, err := f.EraserWith(otherKeys(f, rows))
 		if err != nil {
 			f.t.Fatal(err)
