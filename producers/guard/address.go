@@ -35,9 +35,15 @@ func localChar(c byte) bool {
 // ipv4End is where the IPv4 address at i ends, or 0. Versions of software have
 // four parts, too, and are told by what stands before.
 func ipv4End(text, lower string, i int) int {
-	to := i
+	to, dots := i, 0
 	for to < len(text) && to-i < 16 && (isDigit(text[to]) || text[to] == '.') {
+		if text[to] == '.' {
+			dots++
+		}
 		to++
+	}
+	if dots < 3 {
+		return 0 // the parser makes an error, which costs
 	}
 	s := strings.TrimRight(text[i:to], ".")
 	if a, err := netip.ParseAddr(s); err != nil || !a.Is4() || a.IsUnspecified() || a.IsLoopback() {
@@ -64,7 +70,7 @@ func ipv6End(text string, i int) int {
 		to++
 	}
 	s := strings.TrimRight(text[i:to], ".")
-	if colons < 2 || len(s) < 6 || i+len(s) < len(text) && inWord(text[i+len(s)]) {
+	if colons < 2 || colons > 7 || len(s) < 6 || i+len(s) < len(text) && inWord(text[i+len(s)]) {
 		return 0
 	}
 	a, err := netip.ParseAddr(s)

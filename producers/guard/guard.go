@@ -103,16 +103,18 @@ func (s *Scanner) Scan(text string) events.Guard {
 // Find returns the credentials and personal data in a text, in order and
 // without overlap: the longer of two that overlap is kept.
 func (s *Scanner) Find(text string) []Span {
-	return disjoint(append(s.findSecrets(text), s.findPersonal(text)...))
+	lower := asciiLower(text)
+	return disjoint(append(s.findSecrets(text, lower), s.findPersonal(text, lower)...))
 }
 
 // read looks for instructions in one text.
 func (s *Scanner) read(m *match, text string) {
 	p := plain(text)
 	s.mark(m.hits, p)
-	m.run(split(p, false))
-	if w := split(p, true); w.folded {
-		m.run(w)
+	c := cut(p)
+	m.run(c.join(false))
+	if c.foldable {
+		m.run(c.join(true))
 	}
 }
 

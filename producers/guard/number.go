@@ -10,14 +10,12 @@ type number struct {
 	digits [longestNumber]byte
 	n      int
 	// groups are the lengths of the groups of digits.
-	groups [longestNumber]int
+	groups [longestNumber]uint8
 	m      int
-	// separators is a set of the separators, by their places in separators.
+	// separators is a set of the separators.
 	separators uint
 	from, to   int
 }
-
-const separators = " -./()"
 
 // Sets of separators.
 const (
@@ -25,14 +23,30 @@ const (
 	dash
 	dot
 	slash
-	brackets uint = 3 << 4
+	brackets
 )
+
+func separator(c byte) uint {
+	switch c {
+	case ' ':
+		return space
+	case '-':
+		return dash
+	case '.':
+		return dot
+	case '/':
+		return slash
+	case '(', ')':
+		return brackets
+	}
+	return 0
+}
 
 // readNumber reads the number at i: digits in groups, with up to three spaces,
 // dashes, dots, slashes or brackets between two groups.
 func readNumber(text string, i int) number {
 	n := number{from: i, to: i}
-	group, gap := 0, 0
+	group, gap := uint8(0), 0
 	var between uint
 	j := i
 	if text[j] == '+' {
@@ -54,11 +68,11 @@ func readNumber(text string, i int) number {
 			n.to = j + 1
 			continue
 		}
-		sep := strings.IndexByte(separators, c)
-		if gap++; sep < 0 || gap > 3 {
+		sep := separator(c)
+		if gap++; sep == 0 || gap > 3 {
 			break
 		}
-		between |= 1 << sep
+		between |= sep
 	}
 	if group > 0 {
 		n.groups[n.m] = group
@@ -67,49 +81,40 @@ func readNumber(text string, i int) number {
 	return n
 }
 
-// numbers recognises what begins with a digit, plus or bracket at i.
-func (t *personalTable) numbers(text, lower string, c *context, i int) []Span {
-	if i > 0 && (text[i-1] == '.' || text[i-1] == ',' || text[i-1] == '-' || text[i-1] == '/') && i > 1 && isDigit(text[i-2]) {
-		return nil // a part of another number
+// number recognises what begins with a digit, plus or bracket at i: its kind
+// and where it ends, or 0.
+func (t *personalTable) number(text, lower string, c *context, i int) (kind string, to int) {
+	if i > 1 && strings.IndexByte(".,-/", text[i-1]) >= 0 && isDigit(text[i-2]) {
+		return "", 0 // a part of another number
 	}
-	var found []Span
-	add := func(kind string, to int) {
-		if to > i {
-			found = append(found, Span{Kind: kind, From: i, To: to})
-		}
-	}
-	if t.kinds[KindIP] && isDigit(text[i]) {
+	if t.ip {
 		if to := ipv4End(text, lower, i); to > 0 {
-			add(KindIP, to)
-			return found
+			return KindIP, to
 		}
 	}
 	n := readNumber(text, i)
-	if n.to < len(text) && (inWord(text[n.to]) || text[n.to] == '%') || n.n == 0 {
-		return nil
+	if n.n == 0 || n.to < len(text) && (inWord(text[n.to]) || text[n.to] == '%') {
+		return "", 0
 	}
-	if t.kinds[KindCard] {
+	if t.card && n.n >= 12 {
 		if to := cardEnd(text, i); to > 0 {
-			add(KindCard, to)
-			return found
+			return KindCard, to
 		}
 	}
-	if t.kinds[KindBirthDate] && c.near(nearBirth, i) {
+	if t.birth && c.near(nearBirth, i) {
 		if to := dateEnd(lower, i); to > 0 {
-			add(KindBirthDate, to)
-			return found
+			return KindBirthDate, to
 		}
 	}
-	if t.kinds[KindSSN] {
+	if t.ssn && n.n >= 9 {
 		if to := ssnEnd(text, i, c.near(nearSSN, i)); to > 0 {
-			add(KindSSN, to)
-			return found
+			return KindSSN, to
 		}
 	}
-	if t.kinds[KindPhone] {
-		add(KindPhone, phoneEnd(text, &n, c.near(nearPhone, i)))
+	if t.phone {
+		return KindPhone, phoneEnd(text, &n, c.near(nearPhone, i))
 	}
-	return found
+	return "", 0
 }
 
 // cardEnd is where the card number at i ends, or 0: the length and prefix of a

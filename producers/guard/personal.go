@@ -35,17 +35,33 @@ type personalRule struct {
 }
 
 type personalTable struct {
-	kinds   map[string]bool
+	// What is looked for.
+	email, phone, card, iban, ip, ssn, birth, crypto bool
+
 	locales []string
 	words   *trie
 }
 
 func (s *Scanner) compilePersonal(r personalRule) error {
-	t := personalTable{kinds: map[string]bool{}, locales: r.Locales}
+	t := personalTable{locales: r.Locales}
 	for _, k := range r.Kinds {
 		switch k {
-		case KindEmail, KindPhone, KindCard, KindIBAN, KindIP, KindSSN, KindBirthDate, KindCrypto:
-			t.kinds[k] = true
+		case KindEmail:
+			t.email = true
+		case KindPhone:
+			t.phone = true
+		case KindCard:
+			t.card = true
+		case KindIBAN:
+			t.iban = true
+		case KindIP:
+			t.ip = true
+		case KindSSN:
+			t.ssn = true
+		case KindBirthDate:
+			t.birth = true
+		case KindCrypto:
+			t.crypto = true
 		default:
 			return fmt.Errorf("personal: kind %q is unknown", k)
 		}
@@ -72,19 +88,18 @@ func (s *Scanner) compilePersonal(r personalRule) error {
 
 // findPersonal goes over the text once. At each place where a word or number
 // begins, it reads at most a fixed number of bytes.
-func (s *Scanner) findPersonal(text string) []Span {
+func (s *Scanner) findPersonal(text, lower string) []Span {
 	var found []Span
 	t := &s.personal
-	lower := asciiLower(text)
 	add := func(kind string, from, to int) {
-		if to > from && (t.kinds[kind] || kind == KindNationalID) {
+		if to > from {
 			found = append(found, Span{Kind: kind, Rule: kind, From: from, To: to})
 		}
 	}
 	near := t.newContext()
 	for i := range len(text) {
 		c := text[i]
-		if c == '@' && t.kinds[KindEmail] {
+		if c == '@' && t.email {
 			from, to := emailAt(text, i)
 			add(KindEmail, from, to)
 			continue
@@ -92,20 +107,21 @@ func (s *Scanner) findPersonal(text string) []Span {
 		starts := i == 0 || !inWord(text[i-1]) && text[i-1] != '_'
 		switch {
 		case isDigit(c) && starts, c == '+' && starts, c == '(' && starts:
-			for _, f := range t.numbers(text, lower, &near, i) {
-				add(f.Kind, f.From, f.To)
-			}
-		case c == ':' && starts && i+1 < len(text) && text[i+1] == ':':
+			kind, to := t.number(text, lower, &near, i)
+			add(kind, i, to)
+		case t.ip && c == ':' && starts && i+1 < len(text) && text[i+1] == ':':
 			add(KindIP, i, ipv6End(text, i))
-		case starts && isHex(c) && t.kinds[KindIP]:
+		case starts && isHex(c) && t.ip:
 			add(KindIP, i, ipv6End(text, i))
 		}
 		if starts && inWord(c) {
 			near.read(lower, i)
 		}
 		if starts && isAlnum(c) {
-			add(KindIBAN, i, ibanEnd(text, i))
-			if t.kinds[KindCrypto] && strings.IndexByte("013bB", c) >= 0 {
+			if t.iban && isLetter(c) {
+				add(KindIBAN, i, ibanEnd(text, i))
+			}
+			if t.crypto && strings.IndexByte("013bB", c) >= 0 {
 				add(KindCrypto, i, cryptoEnd(text, i))
 			}
 			if len(t.locales) > 0 {
@@ -123,6 +139,9 @@ func isHex(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'f' || 'A' <= c 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
 func isAlnum(c byte) bool { return isDigit(c) || isUpper(c) || 'a' <= c && c <= 'z' }
+
+// nearBytes is how far before a number a word may lie.
+const nearBytes = 40
 
 // Lists of words near which a number is something.
 const (

@@ -174,8 +174,8 @@ func (c *compiler) class(name string) int32 {
 // entry adds a word, phrase or stem to a class.
 func (c *compiler) entry(s string, id int32) error {
 	stem, open := strings.CutSuffix(s, "*")
-	w := split(plain(stem), false)
-	text := string(w.text)
+	cut := cut(plain(stem))
+	text := string(cut.join(false).text)
 	if text == "" {
 		return errors.New("an entry has no words")
 	}

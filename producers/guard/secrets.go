@@ -23,8 +23,8 @@ type secretRule struct {
 	Max   int    `json:"max" yaml:"max"`
 	// Check is what else must be true: github, jwt, pem, url, digit or nothing.
 	Check string `json:"check" yaml:"check"`
-	// Near is a word of which one must be shortly before it.
-	Near []string `json:"near" yaml:"near"`
+
+	set *charset
 }
 
 // assignRule finds values that are assigned to something with a telling name.
@@ -42,6 +42,7 @@ const longestSecret = 4096
 
 type secretTable struct {
 	rules    []secretRule
+	sets     int
 	prefixes *trie
 	names    *trie
 	// placeholders are looked for at the beginning of a value.
@@ -52,7 +53,8 @@ type secretTable struct {
 func (s *Scanner) compileSecrets(f *ruleFile) error {
 	t := &s.secrets
 	prefixes, names := newTrieBuilder(), newTrieBuilder()
-	seen := map[string]bool{}
+	seen, sets := map[string]bool{}, charsets()
+	t.sets = len(sets)
 	for i, r := range f.Secrets {
 		switch {
 		case r.ID == "" || seen[r.ID]:
@@ -61,12 +63,13 @@ func (s *Scanner) compileSecrets(f *ruleFile) error {
 			return fmt.Errorf("secret %s: no prefix", r.ID)
 		case r.Check != "pem" && (r.Min < 1 || r.Max < r.Min || r.Max > longestSecret):
 			return fmt.Errorf("secret %s: the lengths are not from 1 to %d", r.ID, longestSecret)
-		case !knownChars(r.Chars):
+		case sets[r.Chars] == nil:
 			return fmt.Errorf("secret %s: the set of characters is unknown", r.ID)
 		case !knownCheck(r.Check):
 			return fmt.Errorf("secret %s: the check is unknown", r.ID)
 		}
 		seen[r.ID] = true
+		r.set = sets[r.Chars]
 		for _, p := range r.Prefix {
 			if len(p) < 2 {
 				return fmt.Errorf("secret %s: a prefix is too short", r.ID)
@@ -90,11 +93,10 @@ func (s *Scanner) compileSecrets(f *ruleFile) error {
 }
 
 // findSecrets looks at every place where a word begins.
-func (s *Scanner) findSecrets(text string) []Span {
+func (s *Scanner) findSecrets(text, lower string) []Span {
 	var found []Span
 	t := &s.secrets
-	lower := asciiLower(text)
-	runs := runEnds{}
+	runs := make(runEnds, t.sets)
 	next := 0
 	for i := range len(text) {
 		if i < next || i > 0 && inWord(text[i-1]) && inWord(text[i]) {
@@ -107,7 +109,7 @@ func (s *Scanner) findSecrets(text string) []Span {
 			}
 			for _, e := range t.prefixes.ends(node) {
 				r := &t.rules[e.id]
-				if to := r.ends(text, lower, runs, i, j+1); to > next {
+				if to := r.ends(text, runs, i, j+1); to > next {
 					found = append(found, Span{Kind: KindSecret, Rule: r.ID, From: i, To: to})
 					next = to
 				}
@@ -125,13 +127,16 @@ func (s *Scanner) findSecrets(text string) []Span {
 }
 
 func asciiLower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
+	var b strings.Builder
+	b.Grow(len(s))
+	for i := range len(s) {
+		c := s[i]
 		if 'A' <= c && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
+			c += 'a' - 'A'
 		}
+		b.WriteByte(c)
 	}
-	return string(b)
+	return b.String()
 }
 
 func inWord(c byte) bool {
@@ -139,21 +144,21 @@ func inWord(c byte) bool {
 }
 
 // ends is where the credential with the prefix from start to at ends, or 0.
-func (r *secretRule) ends(text, lower string, runs runEnds, start, at int) int {
+func (r *secretRule) ends(text string, runs runEnds, start, at int) int {
 	if r.Check == "pem" {
 		return pemEnd(text, at)
 	}
-	if r.Check != "url" && start > 0 && hasChar(r.Chars, text[start-1]) {
+	if r.Check != "url" && start > 0 && r.set.has[text[start-1]] {
 		return 0 // inside a run that was looked at
 	}
-	to := runs.end(r.Chars, text, at)
+	to := runs.end(r.set, text, at)
 	if to-at > r.Max {
 		return 0 // longer than such a credential is
 	}
 	for to > at && (text[to-1] == '.' || text[to-1] == '-' && r.Chars == "dotted") {
 		to-- // the end of a sentence
 	}
-	if to-at < r.Min || !r.near(lower, start) || !r.checked(text[start:to], text[at:to]) {
+	if to-at < r.Min || !r.checked(text[start:to], text[at:to]) {
 		return 0
 	}
 	return to
@@ -161,72 +166,50 @@ func (r *secretRule) ends(text, lower string, runs runEnds, start, at int) int {
 
 // runEnds remembers, for each set of characters, where the last run that was
 // read ends, so that no run is read twice.
-type runEnds map[string]int
+type runEnds []int
 
-func (r runEnds) end(set, text string, at int) int {
-	to := r[set]
+func (r runEnds) end(set *charset, text string, at int) int {
+	to := r[set.index]
 	if at < to {
 		return to
 	}
-	for to = at; to < len(text) && hasChar(set, text[to]); {
+	for to = at; to < len(text) && set.has[text[to]]; {
 		to++
 	}
-	r[set] = to
+	r[set.index] = to
 	return to
 }
 
-// near reports whether one of the words is within 40 bytes before i.
-func (r *secretRule) near(lower string, i int) bool {
-	if len(r.Near) == 0 {
-		return true
-	}
-	return containsAny(lower[max(0, i-nearBytes):i], r.Near)
+// charset says which bytes are in a set.
+type charset struct {
+	has [256]bool
+	// index is the place of the set among all.
+	index int
 }
 
-const nearBytes = 40
-
-func containsAny(s string, words []string) bool {
-	for _, w := range words {
-		if strings.Contains(s, w) {
-			return true
+// charsets makes the sets by their names.
+func charsets() map[string]*charset {
+	const digits, lower, upper = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	printable := ""
+	for c := byte('!'); c < 0x7f; c++ {
+		if strings.IndexByte("\"'<>`", c) < 0 {
+			printable += string(c)
 		}
 	}
-	return false
-}
-
-func knownChars(set string) bool {
-	switch set {
-	case "lower", "upper", "alnum", "hex", "word", "base64", "digits", "upper32", "dotted", "url":
-		return true
+	sets := map[string]*charset{}
+	for i, def := range [][2]string{
+		{"lower", lower + digits}, {"upper", upper + digits}, {"alnum", lower + upper + digits},
+		{"hex", "abcdefABCDEF" + digits}, {"word", lower + upper + digits + "_-"},
+		{"base64", lower + upper + digits + "+/="}, {"digits", digits}, {"upper32", upper + "234567"},
+		{"dotted", lower + upper + digits + "_-."}, {"url", printable},
+	} {
+		set := &charset{index: i}
+		for _, c := range []byte(def[1]) {
+			set.has[c] = true
+		}
+		sets[def[0]] = set
 	}
-	return false
-}
-
-func hasChar(set string, c byte) bool {
-	lower, upper, digit := 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9'
-	switch set {
-	case "lower":
-		return lower || digit
-	case "upper":
-		return upper || digit
-	case "alnum":
-		return lower || upper || digit
-	case "hex":
-		return 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F' || digit
-	case "word":
-		return lower || upper || digit || c == '_' || c == '-'
-	case "base64":
-		return lower || upper || digit || c == '+' || c == '/' || c == '='
-	case "digits":
-		return digit
-	case "upper32":
-		return upper || '2' <= c && c <= '7'
-	case "dotted":
-		return lower || upper || digit || c == '_' || c == '-' || c == '.'
-	case "url":
-		return c > ' ' && c < 0x7f && c != '"' && c != '\'' && c != '<' && c != '>' && c != '`'
-	}
-	return false
+	return sets
 }
 
 func knownCheck(check string) bool {
@@ -340,7 +323,7 @@ func pemEnd(text string, at int) int {
 	}
 	// Cut off: what is there of it, as long as it looks like a key.
 	to := begin
-	for to < len(text) && to-begin < longestSecret && (hasChar("base64", text[to]) || strings.IndexByte("- \r\n\\", text[to]) >= 0) {
+	for to < len(text) && to-begin < longestSecret && (isAlnum(text[to]) || strings.IndexByte("+/=- \r\n\\", text[to]) >= 0) {
 		to++
 	}
 	return to

@@ -14,12 +14,13 @@ const (
 	sentenceUnits = 3 * wordUnits
 	// spelled is how many single letters in a row are a word spelled out.
 	spelled = 5
-	// longWord is from which length on a word is looked into, in case its
-	// spaces were left out.
+	// longWord is from which length on a word of ASCII is looked into, in case
+	// its spaces were left out.
 	longWord = 21
 )
 
-// token is a place of the words where an entry may begin.
+// token is a place of the words where an entry may begin. Places and units are
+// int32: a text is far below 2 GiB / 6.
 type token struct {
 	at   int32
 	unit int32
@@ -36,24 +37,30 @@ type token struct {
 type words struct {
 	text   []byte
 	tokens []token
-	// folded says that folding changed a word.
-	folded bool
+}
+
+// cuttings are the words of a text before they are joined.
+type cuttings struct {
+	list []word
+	buf  []byte
+	// foldable says that a word has letters and what looks like one.
+	foldable bool
 }
 
 // word is a stretch of the text before words are joined.
 type word struct {
-	from, to int
-	runes    int
+	from, to int32
+	runes    int32
+	// gap is how many units lie before it.
+	gap      int32
 	first    bool
 	unspaced bool
-	// gap is how many units lie before it.
-	gap int
 }
 
-// split makes words of a plain text, with lookalikes folded if fold is set.
-func split(s string, fold bool) words {
-	out := words{text: make([]byte, 0, len(s)+16), tokens: make([]token, 0, len(s)/4+8)}
-	list, buf := cut(s)
+// join makes words, with lookalikes folded if fold is set.
+func (c *cuttings) join(fold bool) words {
+	list, buf := c.list, c.buf
+	out := words{text: make([]byte, 0, len(buf)+len(list)), tokens: make([]token, 0, len(list)+8)}
 	unit := int32(0)
 	for i := 0; i < len(list); {
 		w := list[i]
@@ -66,7 +73,7 @@ func split(s string, fold bool) words {
 				n = 1
 			}
 		}
-		unit += int32(w.gap) //nolint:gosec // At most three per byte of a text far below 2 GiB / 3.
+		unit += w.gap
 		if len(out.text) > 0 && (!w.unspaced || !list[i-1].unspaced || w.gap > 0) {
 			out.text = append(out.text, ' ')
 		}
@@ -75,12 +82,12 @@ func split(s string, fold bool) words {
 			out.text = append(out.text, buf[part.from:part.to]...)
 		}
 		if fold {
-			out.text, out.folded = foldWord(out.text, from, out.folded)
+			out.text = foldWord(out.text, from)
 		}
 		length := len(out.text) - from
-		joined := n > 1 || length >= longWord
+		joined := n > 1 || w.runes >= longWord && w.runes == w.to-w.from
 		out.tokens = append(out.tokens, token{
-			at: int32(from), unit: unit, first: w.first, joined: joined, //nolint:gosec // As above.
+			at: int32(from), unit: unit, first: w.first, joined: joined, //nolint:gosec // See token.
 			address: bytes.IndexByte(out.text[from:], '@') > 0,
 		})
 		switch {
@@ -91,7 +98,7 @@ func split(s string, fold bool) words {
 				if k%2 == 0 {
 					unit++
 				}
-				out.tokens = append(out.tokens, token{at: int32(from + k), unit: unit, joined: true}) //nolint:gosec // As above.
+				out.tokens = append(out.tokens, token{at: int32(from + k), unit: unit, joined: true}) //nolint:gosec // See token.
 			}
 			unit += wordUnits
 		default:
@@ -102,19 +109,22 @@ func split(s string, fold bool) words {
 	return out
 }
 
-// cut finds the words; their text is in the buffer that it returns.
-func cut(s string) ([]word, []byte) {
-	list := make([]word, 0, len(s)/4+8)
+// cut finds the words of a plain text.
+func cut(s string) cuttings {
+	list := make([]word, 0, len(s)/5+8)
 	buf := make([]byte, 0, len(s))
-	open := -1
-	runes, gap := 0, 0
+	foldable := false
+	open := int32(-1)
+	var runes, gap int32
+	letters, strange := false, false
 	first := true
 	end := func() {
 		if open < 0 {
 			return
 		}
-		list = append(list, word{from: open, to: len(buf), runes: runes, first: first, gap: gap})
-		open, runes, gap, first = -1, 0, 0, false
+		list = append(list, word{from: open, to: int32(len(buf)), runes: runes, first: first, gap: gap}) //nolint:gosec // See token.
+		foldable = foldable || letters && strange
+		open, runes, gap, first, letters, strange = -1, 0, 0, false, false, false
 	}
 	for _, r := range s {
 		switch {
@@ -122,16 +132,24 @@ func cut(s string) ([]word, []byte) {
 			// Left out: don't, l'utente.
 		case unspaced(r):
 			end()
-			from := len(buf)
+			from := int32(len(buf)) //nolint:gosec // See token.
 			buf = utf8.AppendRune(buf, r)
-			list = append(list, word{from: from, to: len(buf), runes: 1, first: first, unspaced: true, gap: gap})
+			list = append(list, word{from: from, to: int32(len(buf)), runes: 1, first: first, unspaced: true, gap: gap}) //nolint:gosec // See token.
 			gap, first = 0, false
 		case isWord(r):
 			if open < 0 {
-				open = len(buf)
+				open = int32(len(buf)) //nolint:gosec // See token.
 			}
 			buf = utf8.AppendRune(buf, r)
 			runes++
+			switch {
+			case 'a' <= r && r <= 'z':
+				letters = true
+			case digitLetter(r) != 0:
+				strange = true
+			case r >= utf8.RuneSelf && lookalike(r) != 0:
+				letters, strange = true, true
+			}
 		default:
 			end()
 			if ender(r) {
@@ -143,7 +161,7 @@ func cut(s string) ([]word, []byte) {
 		}
 	}
 	end()
-	return list, buf
+	return cuttings{list, buf, foldable}
 }
 
 func isWord(r rune) bool {
@@ -163,7 +181,7 @@ func ender(r rune) bool {
 
 // foldWord replaces what looks like a letter in the word from on, if that makes
 // it Latin altogether.
-func foldWord(text []byte, from int, folded bool) ([]byte, bool) {
+func foldWord(text []byte, from int) []byte {
 	w := text[from:]
 	letters, strange := 0, 0
 	for i := 0; i < len(w); {
@@ -177,12 +195,12 @@ func foldWord(text []byte, from int, folded bool) ([]byte, bool) {
 			letters++
 			strange++
 		default:
-			return text, folded
+			return text
 		}
 		i += n
 	}
 	if letters == 0 || strange == 0 {
-		return text, folded
+		return text
 	}
 	to := from
 	for i := from; i < len(text); {
@@ -197,5 +215,5 @@ func foldWord(text []byte, from int, folded bool) ([]byte, bool) {
 		to++
 		i += n
 	}
-	return text[:to], true
+	return text[:to]
 }
