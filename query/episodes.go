@@ -29,7 +29,7 @@ func (s *Service) Episode(ctx context.Context, caller events.Caller, req RecordR
 	row, err := r.snap.Episode(r.token, id)
 	switch {
 	case errors.Is(err, events.ErrNotFound):
-		return EpisodeAnswer{}, events.ErrNotFound
+		return EpisodeAnswer{}, s.absent(ctx, r, id)
 	case err != nil:
 		return EpisodeAnswer{}, fmt.Errorf("read episode: %w", err)
 	case r.snap.Held(r.token, row.Subject):

@@ -135,9 +135,14 @@ func (s *erasingSnapshot) Slots(tenant, episode, subject string) ([]string, erro
 	return slots, nil
 }
 
-func (s *erasingSnapshot) Count(tenant, subject string) int {
-	episodes, facts := s.snap.SubjectCounts(tenant, subject)
-	return episodes + facts
+func (s *erasingSnapshot) Position() uint64 { return s.snap.Position() }
+
+func (s *erasingSnapshot) Tally(tenant, subject string) (tombstones.Tally, bool, error) {
+	t, counted, err := s.snap.Tally(tenant, subject)
+	if err != nil {
+		return tombstones.Tally{}, false, fmt.Errorf("count records: %w", err)
+	}
+	return tombstones.Tally(t), counted, nil
 }
 
 func (s *erasingSnapshot) Held(tenant, subject string) bool { return s.snap.Held(tenant, subject) }

@@ -82,6 +82,10 @@ type Status struct {
 	Scope     string       `json:"scope"`
 	// Matched counts the records that were asked for.
 	Matched int `json:"matched"`
+	// Late counts the records of the subject that were acknowledged while it was
+	// being forgotten, and came into the log behind its tombstone. They end with it,
+	// and are all counted when it is purged, but for what is acknowledged after that.
+	Late int `json:"late,omitzero"`
 	// Position is that of the last tombstone of what was asked for.
 	Position    uint64      `json:"position"`
 	RequestedAt events.Time `json:"requested_at"`
@@ -141,7 +145,7 @@ func statusOf(a *account) Status {
 	s := &a.state
 	out := Status{
 		ErasureID: a.aggregate.ID, Level: shown(s.Level), Cause: s.Cause, Scope: s.Scope, Matched: s.Matched,
-		Position: s.Tombstone, RequestedAt: events.At(s.RequestedAt), Levels: map[Level]events.Time{}, Stores: []Store{},
+		Late: s.Late.Records, Position: s.Tombstone, RequestedAt: events.At(s.RequestedAt), Levels: map[Level]events.Time{}, Stores: []Store{},
 	}
 	for level, at := range s.Reached {
 		out.Levels[level] = events.At(at)

@@ -64,6 +64,7 @@ func (s *saga) begun(ctx context.Context, asked events.ErasureRequested) error {
 // begun, because its process ended.
 func (e *Eraser) reconstruct(ctx context.Context, a *account) (events.ErasureRequested, error) {
 	asked := events.ErasureRequested{Cause: events.CauseRequest, Scope: scopeRecord}
+	subject := uint64(0)
 	err := e.snapshot(ctx, func(s Snapshot) error {
 		for t, err := range tombstonesOf(s, a.aggregate.Tenant, a.aggregate.ID) {
 			if err != nil {
@@ -72,11 +73,17 @@ func (e *Eraser) reconstruct(ctx context.Context, a *account) (events.ErasureReq
 			asked.Tombstone = max(asked.Tombstone, t.Position)
 			asked.Matched++
 			if t.Kind == events.KindSubject {
-				asked.Scope, asked.Subject = scopeSubject, t.Subject
+				asked.Scope, asked.Subject, subject = scopeSubject, t.Subject, t.Position
 			}
 		}
 		return nil
 	})
+	if subject != 0 { // what was derived from it has tombstones behind its own
+		asked.Tombstone = subject
+	}
+	if err == nil {
+		err = e.recount(ctx, a.aggregate.Tenant, a.aggregate.ID, &asked)
+	}
 	if err != nil {
 		return asked, fmt.Errorf("begin account: %w", err)
 	}

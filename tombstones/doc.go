@@ -43,9 +43,13 @@
 //   - [Eraser.Run] ends with its context alone. What it cannot finish it tries
 //     again, and goes on with the rest meanwhile.
 //   - A record whose key row is damaged can be forgotten by its id.
-//   - An erasure that matched nothing has no account and no receipt; any other has,
-//     even if its process ended before it was begun. What stands in its way is
-//     shown as failed and tried again for ever.
+//   - An erasure that matched nothing has no account and no receipt, and is named by
+//     no answer; any other has, even if its process ended before it was begun. What
+//     stands in its way is shown as failed and tried again for ever.
+//   - What a forget of a subject matched is one number in its answers, its account
+//     and its receipt: that of the records that the log has before the tombstone.
+//     Records that were acknowledged behind it are counted apart, as late, until it
+//     is purged; each is forgotten by a tombstone of its own.
 //   - No message is deleted that a checkpoint of the ledger does not cover, or that
 //     tells of something that is kept; the latter are residues in the receipt.
 //

@@ -37,9 +37,11 @@ var ErrConfig = errors.New("tombstones: configuration is incomplete")
 type Log interface {
 	events.Appender
 	events.AggregateReader
-	// State and Follow are those of events.Follower.
+	events.KindReader
+	// State, Follow and MessageAt are those of events.Follower.
 	State(ctx context.Context) (events.State, error)
 	Follow(ctx context.Context, after uint64) iter.Seq2[events.Message, error]
+	MessageAt(ctx context.Context, position uint64) (events.Message, error)
 }
 
 // Config is what an eraser is made of. Log, Keys, Views, Now and NewID are
@@ -196,10 +198,10 @@ func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, r
 		for i, t := range targets {
 			ids[i] = t.ID
 		}
-		return Erasure{ErasureID: job.erasure, Matched: len(ids), IDs: ids}, nil
+		return Erasure{Matched: len(ids), IDs: ids}, nil
 	}
 	if len(targets) == 0 && !job.keyed {
-		return Erasure{ErasureID: job.erasure, Level: LevelShredded}, nil
+		return nothing(), nil
 	}
 	if err := job.claim(ctx, e.keys, token.Plan{Matched: len(targets), UpTo: job.upTo}); err != nil {
 		return Erasure{}, err
@@ -227,7 +229,7 @@ func (e *Eraser) ForgetSubject(ctx context.Context, caller events.Caller, key, s
 	}
 	job.scope = scopeSubject
 	if job.tenant == nil {
-		return Erasure{ErasureID: job.erasure, Level: LevelShredded}, nil
+		return nothing(), nil
 	}
 	flight := job.token + "." + job.tenant.SubjectHash(subject)
 	if job.keyed {

@@ -17,13 +17,16 @@ const (
 // Erasure is the answer to a forget.
 type Erasure struct {
 	// ErasureID names the erasure; it stands in its tombstones. A record that
-	// had been forgotten before answers with the erasure it was forgotten by.
-	ErasureID string `json:"erasure_id"`
-	// Matched counts the records that were asked for, derived ones left out.
+	// had been forgotten before answers with the erasure it was forgotten by. It is
+	// empty for a dry run, and if nothing matched: then there is none.
+	ErasureID string `json:"erasure_id,omitempty"`
+	// Matched counts the records that were asked for, derived ones left out. That of
+	// a whole subject is the number that its account and its receipt have.
 	Matched int `json:"matched"`
 	// Position is that of the last tombstone, 0 if nothing was written.
 	Position uint64 `json:"position"`
-	// Level is empty for a dry run.
+	// Level is empty for a dry run. If nothing matched it is LevelDenied: nothing is
+	// shown, and nothing was destroyed.
 	Level Level `json:"level,omitempty"`
 	// IDs are the records that would be forgotten, for a dry run.
 	IDs []string `json:"ids,omitempty"`

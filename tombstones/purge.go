@@ -26,6 +26,10 @@ type purge struct {
 	left map[erasureKey]*remainder
 	// deleted are the positions that hold nothing any more.
 	deleted map[uint64]bool
+	// bound is the position up to which all views had folded when they were asked,
+	// and lagging says that they have not got to where the log stood before.
+	bound   uint64
+	lagging bool
 	// more says that some were left for the next round.
 	more bool
 	// views is why the views still have the bytes on disk.
@@ -68,6 +72,11 @@ func (e *Eraser) purge(ctx context.Context, list []*account) (more bool, err err
 		// what is purged now.
 		if err := e.ledger.Checkpoint(ctx); err != nil {
 			return false, errors.Join(fmt.Errorf("cover what is purged: %w", err), p.refuse(ctx, tenants))
+		}
+	}
+	if len(tenants) > 0 {
+		if err := p.catchUpLate(ctx); err != nil {
+			return false, err
 		}
 	}
 	for tenant := range tenants {
@@ -159,6 +168,9 @@ func (p *purge) empty(ctx context.Context, tenant string) error {
 	if err := p.look(ctx, tenant); err != nil {
 		return err
 	}
+	if err := p.countLate(ctx, tenant); err != nil {
+		return err
+	}
 	work := make(map[erasureKey][]uint64)
 	total, highest := 0, uint64(0)
 	for k, r := range p.left {
@@ -202,6 +214,7 @@ func (p *purge) empty(ctx context.Context, tenant string) error {
 // that is not shredded has to wait for that.
 func (p *purge) look(ctx context.Context, tenant string) error {
 	return p.snapshot(ctx, func(snap Snapshot) error {
+		p.bound = snap.Position()
 		for l, err := range p.purging.Remains.Leftovers(ctx, tenant) {
 			if err != nil {
 				return fmt.Errorf("find leftovers: %w", err)
@@ -413,7 +426,7 @@ func (p *purge) enterPurged(ctx context.Context, a *account) error {
 	k := a.key()
 	return p.enter(ctx, a.state.Principal, a, func(s *events.ErasureState) []events.Event {
 		log := p.log(s, k)
-		records := progressOf(s, storeKeys).Planned
+		records := recordsOf(s)
 		pens := progressOf(s, storeQuarantine)
 		pens.Done += p.pens[k]
 		pens.Planned = pens.Done

@@ -38,14 +38,16 @@ const (
 
 // Receipt says what was cleaned where. It has no value and no outside name in it.
 type Receipt struct {
-	Format      string       `json:"format"`
-	Version     int          `json:"version"`
-	ErasureID   string       `json:"erasure_id"`
-	Scope       string       `json:"scope"`
-	Cause       events.Cause `json:"cause"`
-	Matched     int          `json:"matched"`
-	RequestedAt events.Time  `json:"requested_at"`
-	IssuedAt    events.Time  `json:"issued_at"`
+	Format    string       `json:"format"`
+	Version   int          `json:"version"`
+	ErasureID string       `json:"erasure_id"`
+	Scope     string       `json:"scope"`
+	Cause     events.Cause `json:"cause"`
+	Matched   int          `json:"matched"`
+	// Late is that of the account.
+	Late        int         `json:"late,omitzero"`
+	RequestedAt events.Time `json:"requested_at"`
+	IssuedAt    events.Time `json:"issued_at"`
 	// Tombstone proves that the last tombstone of what was asked for is in the log.
 	Tombstone ledger.Proof `json:"tombstone"`
 	// Levels are those there are, in their order.
@@ -130,8 +132,8 @@ func (e *Eraser) Receipt(ctx context.Context, caller events.Caller, id string) (
 		return SignedReceipt{}, fmt.Errorf("read receipt: %w", err)
 	}
 	kept, err := readNote(signed)
-	if err == nil && !kept.tellsOf(a.state.Level) {
-		return e.issue(ctx, a) // it is of a level before
+	if err == nil && (!kept.tellsOf(a.state.Level) || kept.Late != a.state.Late.Records) {
+		return e.issue(ctx, a) // it is of a level before, or of fewer records
 	}
 	return kept, err
 }
@@ -183,7 +185,7 @@ func (e *Eraser) receiptOf(ctx context.Context, a *account) (Receipt, error) {
 	s := statusOf(a)
 	r := Receipt{
 		Format: ReceiptFormat, Version: ReceiptVersion, ErasureID: s.ErasureID, Scope: s.Scope, Cause: s.Cause,
-		Matched: s.Matched, RequestedAt: s.RequestedAt, IssuedAt: events.At(events.Micro(e.now())), Tombstone: proof,
+		Matched: s.Matched, Late: s.Late, RequestedAt: s.RequestedAt, IssuedAt: events.At(events.Micro(e.now())), Tombstone: proof,
 		Levels: levelsOf(&a.state), Stores: s.Stores, Residues: e.residues(a), Recipients: []Recipient{},
 	}
 	r.Recipients = append(r.Recipients, e.purging.Recipients...)

@@ -56,8 +56,10 @@ func (e *Eraser) forget(ctx context.Context, j *job, targets []target) (Erasure,
 		out.ErasureID = targets[0].erasure
 	}
 	if len(targets) == 0 {
-		out.Level = LevelShredded
-		return out, nil
+		if out.Matched == 0 {
+			return nothing(), nil
+		}
+		return e.goneSince(ctx, j, out)
 	}
 	s := e.newSaga(j, out.ErasureID)
 	for i := range targets {
@@ -87,6 +89,20 @@ func (e *Eraser) forget(ctx context.Context, j *job, targets []target) (Erasure,
 	}
 	out.Level, err = s.finish(ctx)
 	return out, err
+}
+
+// goneSince is the answer to a repetition of which everything was taken along by
+// another forget since, such as that of a whole subject.
+func (e *Eraser) goneSince(ctx context.Context, j *job, out Erasure) (Erasure, error) {
+	a := accountOf(j.token, j.erasure)
+	if err := e.readAccount(ctx, a); err != nil {
+		return Erasure{}, err
+	}
+	if !a.state.Known() {
+		out.ErasureID = ""
+	}
+	out.Position, out.Level = a.state.Tombstone, shown(a.state.Level)
+	return out, nil
 }
 
 // parted gives each kind its list.

@@ -219,8 +219,13 @@ func TestForgetSubject(t *testing.T) {
 			end := n.End()
 			again, err := n.ForgetSubject(t.Context(), user("acme"), "", composed, "")
 			must(t, err)
-			if again.Matched != 0 || n.End() != end {
-				t.Errorf("an unknown name: %+v", again)
+			if cmp.Diff(again, e) != "" || n.End() != end {
+				t.Errorf("a name that is not there any more: %+v, want %+v", again, e)
+			}
+			none, err := n.ForgetSubject(t.Context(), user("acme"), "", "nobody", "")
+			must(t, err)
+			if none.Matched != 0 || none.ErasureID != "" || none.Level != tombstones.LevelDenied || n.End() != end {
+				t.Errorf("an unknown name: %+v", none)
 			}
 			n.Tell(composed, "Another Zoë.")
 			if after, err := n.sid(composed); err != nil || after == before {

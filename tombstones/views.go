@@ -29,8 +29,11 @@ type Snapshot interface {
 	Slots(tenant, episode, subject string) ([]string, error)
 	// Match returns every record that passes, in no particular order.
 	Match(ctx context.Context, tenant string, m Match) ([]Record, error)
-	// Count returns how many records are kept of a subject.
-	Count(tenant, subject string) int
+	// Tally counts what is kept of a subject; counted is false once any view has
+	// its tombstone.
+	Tally(tenant, subject string) (t Tally, counted bool, err error)
+	// Position is the one up to which every view has folded the log.
+	Position() uint64
 	Graves
 	Close() error
 }
@@ -42,6 +45,13 @@ type Graves interface {
 	TombstonesOf(tenant, erasure, after string, limit int) (page []Tombstone, next string, err error)
 	// Held reports whether a subject is under a legal hold.
 	Held(tenant, subject string) bool
+}
+
+// Tally is how many records are kept of a subject, and the positions up to which
+// the log is in these numbers.
+type Tally struct {
+	Episodes, Facts     int
+	EpisodesAt, FactsAt uint64
 }
 
 // Record names one record, where its events are, and when it was recorded.

@@ -36,6 +36,18 @@ func (n *Node) EraserWith(keys *seal.Keyring) (*tombstones.Eraser, error) {
 	return e, nil
 }
 
+// EraserOn is another eraser on the same keys and views, with another way to the
+// log.
+func (n *Node) EraserOn(log tombstones.Log) (*tombstones.Eraser, error) {
+	c := n.eraseConfig
+	c.Log = log
+	e, err := tombstones.New(c)
+	if err != nil {
+		return nil, fmt.Errorf("tombstones: %w", err)
+	}
+	return e, nil
+}
+
 // Keys are the keys.
 func (n *Node) Keys() *seal.Keyring { return n.keys }
 
