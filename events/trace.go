@@ -13,6 +13,8 @@ type TraceRecalled struct {
 	At       uint64   `json:"at"`
 	Memories []string `json:"memories"`
 	Weights  string   `json:"weights,omitempty"`
+	// Lowest is the lowest trust of the memories, zero if there are none.
+	Lowest Trust `json:"lowest,omitzero"`
 	// Content is a TraceContent, sealed under the key of the subject's own first
 	// event, with the id of the trace as the part of its label.
 	Content []byte `json:"content"`

@@ -17,6 +17,10 @@ type item struct {
 	index   int
 	request CaptureRequest
 	work    *work
+	// known is what was found of it beside its request.
+	known terms
+	// withdrawn says that the subject has taken its consent back.
+	withdrawn bool
 	// alone says that the batch cannot take it and it goes on its own.
 	alone bool
 }
@@ -50,17 +54,20 @@ func (g *Gateway) CaptureBatch(ctx context.Context, caller events.Caller, key st
 	if err != nil {
 		return BatchCaptured{}, err
 	}
-	if items, err = g.admitted(ctx, items, &out); err != nil {
+	if items, err = g.admitted(ctx, items, &out); err != nil || len(items) == 0 {
+		return out, err
+	}
+	if err := g.findTerms(ctx, items, caller.Trust, now); err != nil {
 		return BatchCaptured{}, err
 	}
-	if err := g.captureTogether(ctx, items, caller.Trust, now, &out); err != nil {
+	if err := g.captureTogether(ctx, items, now, &out); err != nil {
 		return BatchCaptured{}, err
 	}
 	for _, it := range items {
 		if !it.alone {
 			continue
 		}
-		if err := g.captureAlone(ctx, it, caller.Trust, now, &out); err != nil {
+		if err := g.captureAlone(ctx, it, now, &out); err != nil {
 			return BatchCaptured{}, err
 		}
 	}
@@ -91,32 +98,46 @@ func (g *Gateway) batchItems(ctx context.Context, caller events.Caller, key stri
 			return nil, err
 		}
 		w.aim(r.Items[i])
-		items = append(items, &item{
-			index: i, request: r.Items[i], work: w,
-			alone: lowered(r.Items[i].ChannelTrust, caller.Trust) == events.TrustExternal,
-		})
+		items = append(items, &item{index: i, request: r.Items[i], work: w})
 	}
 	return items, nil
 }
 
+// findTerms finds the terms of all items. Those that wait in quarantine go alone.
+func (g *Gateway) findTerms(ctx context.Context, items []*item, channel events.Trust, now time.Time) error {
+	find := g.captureTerms(ctx, items[0].work, channel, now)
+	for _, it := range items {
+		var err error
+		if it.known, err = find(ctx, it.request); err != nil {
+			return fmt.Errorf("item %d: %w", it.index, err)
+		}
+		it.alone = it.known.waits()
+	}
+	return nil
+}
+
 // captureAlone carries out one item by itself. If it has its key already, it
 // goes on from there.
-func (g *Gateway) captureAlone(ctx context.Context, it *item, channel events.Trust, now time.Time, out *BatchCaptured) error {
+func (g *Gateway) captureAlone(ctx context.Context, it *item, now time.Time, out *BatchCaptured) error {
 	var (
 		done Captured
 		err  error
 	)
-	if it.work.rec == nil {
-		done, err = g.capture(ctx, it.work, it.request, channel, now)
-	} else {
-		var c events.Commit
-		if c, err = it.work.episodeCommit(it.request, lowered(it.request.ChannelTrust, channel), now); err == nil {
-			done, err = g.finishCapture(ctx, it.work, c)
-		}
+	switch {
+	case it.withdrawn:
+		err = g.unbegin(ctx, it.work, refusedConsent())
+	case it.work.rec == nil:
+		err = g.begin(ctx, it.work)
 	}
+	if err == nil {
+		done, err = g.finishCapture(ctx, it.work, it.request, it.known, now)
+	}
+	input, isInput := errors.AsType[*events.InputError](err)
 	switch {
 	case err == nil:
 		out.set(it, done)
+	case isInput:
+		out.Results[it.index].Error = itemError(underItem(it.index, input))
 	case errors.Is(err, events.ErrKeyReused), errors.Is(err, events.ErrForgotten), errors.Is(err, events.ErrTooLarge):
 		out.Results[it.index].Error = itemError(err)
 	default:
@@ -133,7 +154,7 @@ func (b *BatchCaptured) set(it *item, c Captured) {
 // captureTogether makes all keys in one write and appends all episodes in one
 // batch. Items it cannot take are marked to go alone: those of subjects that
 // were forgotten, and all if a key or an episode is there already.
-func (g *Gateway) captureTogether(ctx context.Context, items []*item, channel events.Trust, now time.Time, out *BatchCaptured) error {
+func (g *Gateway) captureTogether(ctx context.Context, items []*item, now time.Time, out *BatchCaptured) error {
 	together := make([]*item, 0, len(items))
 	for _, it := range items {
 		if !it.alone {
@@ -160,7 +181,7 @@ func (g *Gateway) captureTogether(ctx context.Context, items []*item, channel ev
 	}
 	batch := make([]events.Pending, len(together))
 	for i, it := range together {
-		c, err := it.work.episodeCommit(it.request, lowered(it.request.ChannelTrust, channel), now)
+		c, err := it.work.episodeCommit(it.request, it.known, now)
 		if err != nil {
 			return err
 		}
@@ -221,18 +242,19 @@ func (g *Gateway) createKeys(ctx context.Context, items []*item) (bool, error) {
 // whose subject is alive. The others start again alone, under a new id.
 func (g *Gateway) livingSubjects(ctx context.Context, items []*item) ([]*item, error) {
 	states := make(map[string]life)
+	subjects := make(map[string]events.SubjectState)
 	var newcomers []*work
 	for _, it := range items {
 		sid := it.work.sid()
 		if _, seen := states[sid]; seen {
 			continue
 		}
-		state, err := g.lifeOf(ctx, it.work.tenant.Token(), sid)
+		s, err := events.ReadSubject(ctx, g.log, it.work.tenant.Token(), sid)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("find subject: %w", err)
 		}
-		states[sid] = state
-		if state == lifeUnknown {
+		subjects[sid], states[sid] = s, lifeIn(&s)
+		if states[sid] == lifeUnknown {
 			newcomers = append(newcomers, it.work)
 		}
 	}
@@ -243,7 +265,12 @@ func (g *Gateway) livingSubjects(ctx context.Context, items []*item) ([]*item, e
 	dead := make(map[string][]*work)
 	for _, it := range items {
 		sid := it.work.sid()
-		if states[sid] == lifeAlive {
+		s := subjects[sid]
+		switch {
+		case states[sid] == lifeAlive && consentOf(&s, it.work.category) == events.ConsentTakenBack:
+			it.alone, it.withdrawn = true, true
+			continue
+		case states[sid] == lifeAlive:
 			living = append(living, it)
 			continue
 		}

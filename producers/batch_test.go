@@ -56,8 +56,8 @@ func TestBatch(t *testing.T) {
 			}
 			seen[r.ID] = true
 		}
-		if n := f.messages(); n != 3+7 {
-			t.Errorf("%d messages, want 3 subjects and 7 episodes", n)
+		if n := f.messages(); n != 3+8 {
+			t.Errorf("%d messages, want 3 subjects and 8 episodes, one of them in quarantine", n)
 		}
 		again, err := f.CaptureBatch(t.Context(), user("acme"), "key", producers.CaptureBatchRequest{Items: list})
 		if err != nil || again.Position != b.Position {
@@ -68,7 +68,7 @@ func TestBatch(t *testing.T) {
 				t.Errorf("again %d: %+v, want %+v", i, r, b.Results[i])
 			}
 		}
-		if n := f.messages(); n != 10 {
+		if n := f.messages(); n != 11 {
 			t.Errorf("%d messages after the repetition", n)
 		}
 	})

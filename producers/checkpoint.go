@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Checkpoint keeps the position that an [Embedder] has dealt with.
+// Checkpoint keeps the position that an [Embedder] or a [Sweeper] has dealt with.
 type Checkpoint interface {
 	// Load returns the stored position, 0 if there is none.
 	Load() (uint64, error)
@@ -31,6 +31,12 @@ var ErrCheckpoint = errors.New("checkpoint is unusable")
 func FileCheckpoint(dir, log, modelKey string) Checkpoint {
 	sum := sha256.Sum256([]byte(log + "\x00" + modelKey))
 	return &fileCheckpoint{path: filepath.Join(dir, "embedder-"+hex.EncodeToString(sum[:8]))}
+}
+
+// QuarantineCheckpoint keeps that of a [Sweeper] on a log in the same way.
+func QuarantineCheckpoint(dir, log string) Checkpoint {
+	sum := sha256.Sum256([]byte(log))
+	return &fileCheckpoint{path: filepath.Join(dir, "quarantine-"+hex.EncodeToString(sum[:8]))}
 }
 
 type fileCheckpoint struct{ path string }
@@ -58,7 +64,7 @@ func (f *fileCheckpoint) Store(position uint64) error {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return fmt.Errorf("%w: make directory", ErrCheckpoint)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(f.path), "embedder-*.tmp")
+	tmp, err := os.CreateTemp(filepath.Dir(f.path), "position-*.tmp")
 	if err != nil {
 		return fmt.Errorf("%w: create", ErrCheckpoint)
 	}

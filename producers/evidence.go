@@ -85,12 +85,7 @@ func (g *Gateway) groundsOf(ctx context.Context, tenant, subject, class string, 
 	})
 	reads.Go(func() error {
 		s, err := subjects.get(ctx, subject)
-		if given, said := s.Consents[class]; said {
-			out.consent = events.ConsentTakenBack
-			if given {
-				out.consent = events.ConsentGiven
-			}
-		}
+		out.consent = consentOf(&s, class)
 		return err
 	})
 	for i, s := range sources {

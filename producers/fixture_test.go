@@ -89,10 +89,32 @@ type pen struct {
 	kept map[string]events.Message
 }
 
+func (p *pen) Get(_ context.Context, tenant, id string) (events.Message, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m, ok := p.kept[tenant+"/"+id]
+	if !ok {
+		return events.Message{}, events.ErrNoCommits
+	}
+	return m, nil
+}
+
+func (p *pen) Remove(_ context.Context, tenant, id string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.kept, tenant+"/"+id)
+	return nil
+}
+
+func (*pen) Age() time.Duration { return 15 * time.Minute }
+
 func (p *pen) Put(_ context.Context, tenant, id string, m events.Message) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.kept[tenant+"/"+id] = m
+	if _, there := p.kept[tenant+"/"+id]; !there {
+		m.RecordedAt = start()
+		p.kept[tenant+"/"+id] = m
+	}
 	return nil
 }
 

@@ -18,14 +18,10 @@ var ErrConfig = errors.New("configuration is incomplete")
 type Log interface {
 	events.Appender
 	events.AggregateReader
-}
-
-// Quarantine keeps what came from outside until a reviewer has seen it or its
-// time is over. Nothing in it reaches a view on its own.
-type Quarantine interface {
-	// Put adds an encoded commit under the id of its record. Putting the same
-	// commit again is success.
-	Put(ctx context.Context, tenant, id string, m events.Message) error
+	// State tells where the log stands.
+	State(ctx context.Context) (events.State, error)
+	// MessageAt returns the message at a position, or events.ErrNoCommits.
+	MessageAt(ctx context.Context, position uint64) (events.Message, error)
 }
 
 // Ledger keeps a copy of consents that a restore of an older log goes by. It is a
@@ -78,6 +74,7 @@ type Gateway struct {
 	names      *nameCache
 	turns      turns
 	traced     traced
+	recalls    *recalls
 	policies   *policies
 }
 
@@ -89,7 +86,7 @@ func New(c Config) (*Gateway, error) {
 	}
 	return &Gateway{
 		log: c.Log, keys: c.Keys, quarantine: c.Quarantine, now: c.Now, newID: c.NewID,
-		scanner: c.Scanner, suppressed: c.Suppressed, ledger: c.Ledger, names: newNameCache(), turns: newTurns(),
+		scanner: c.Scanner, suppressed: c.Suppressed, ledger: c.Ledger, names: newNameCache(), turns: newTurns(), recalls: newRecalls(),
 		policies: newPolicies(c.Logger),
 	}, nil
 }

@@ -22,7 +22,12 @@ import (
 const maxTries = 200
 
 // Propose adds a candidate to its slot, and then decides on it in a commit of
-// its own. A candidate that is not promoted is an answer, not an error.
+// its own. A candidate that is not promoted is an answer, not an error. To a caller
+// of an external or tool channel that answer is always the same, see [uniform].
+//
+// If the request names the fact that it takes to be current, and another one is,
+// the error is a *events.ConflictError: nothing was written, or, if the other one
+// came only after the candidate, the candidate is rejected.
 func (g *Gateway) Propose(ctx context.Context, caller events.Caller, key string, r ProposeRequest) (Proposed, error) {
 	now := g.clock()
 	if err := permit(caller, events.RoleAgent, events.RoleAdmin); err != nil {
@@ -36,7 +41,11 @@ func (g *Gateway) Propose(ctx context.Context, caller events.Caller, key string,
 		return Proposed{}, err
 	}
 	if err := g.admit(ctx, w.tenant, "value", suppression.Value(r.Predicate, r.Value)); err != nil {
-		return Proposed{}, err
+		_, out := errors.AsType[*events.InputError](err)
+		if !out || !isUntrusted(caller) {
+			return Proposed{}, err
+		}
+		r = emptied(r) // what is kept out is not told, nor kept
 	}
 	w.subject = r.Subject
 	w.category = classOf(w.tenant, r.Category)
@@ -50,12 +59,21 @@ func (g *Gateway) Propose(ctx context.Context, caller events.Caller, key string,
 	if err != nil {
 		return Proposed{}, err
 	}
+	if !isUntrusted(caller) { // whom it would tell what is there
+		p.supersedes = token.CanonicalID(r.Supersedes)
+	}
+	p.hearing = g.hearing(ctx, w.tenant.Token(), w.principal, caller.Trust, events.TrustExternal, now)
+	p.named = r.Traces
 	done, err := g.turns.take(ctx, p.slot.aggregate.ID)
 	if err != nil {
 		return Proposed{}, err
 	}
 	defer done()
-	return g.propose(ctx, p, now)
+	a, err := g.propose(ctx, p, now)
+	if err != nil || !isUntrusted(caller) {
+		return a, err
+	}
+	return uniform(a), nil
 }
 
 // proposal is a candidate on its way into its slot.
@@ -66,6 +84,13 @@ type proposal struct {
 	content   events.FactContent
 	value     jsontext.Value // canonical
 	sources   []string
+	// supersedes is the fact that the caller takes to be current, "" for no opinion.
+	supersedes string
+	// named are the recalls that the request names, and hearing finds what they mean.
+	named   []string
+	hearing *hearing
+	// context is what the candidate may have been made from; nil until it is known.
+	context *heard
 	// before is what the log said of the sources before the candidate was
 	// written; nil if it was in the log already.
 	before []Evidence
@@ -132,6 +157,9 @@ func (g *Gateway) propose(ctx context.Context, p *proposal, now time.Time) (Prop
 		f := p.slot.Find(p.id)
 		switch {
 		case f == nil:
+			if p.isStale(p.candidate) {
+				return Proposed{}, p.conflict()
+			}
 			var err error
 			if isCurrent, err = g.appendCandidate(ctx, p, now); err != nil {
 				return Proposed{}, err
@@ -184,12 +212,18 @@ func (p *proposal) see(r events.Recorded) {
 // faster, the slot has to be read.
 func (g *Gateway) appendCandidate(ctx context.Context, p *proposal, now time.Time) (bool, error) {
 	if p.before == nil {
+		heardBy := later(func() (heard, error) { return p.hearing.of(ctx, p.named, p.content.Provenance...) })
 		on, err := g.groundsFor(ctx, p)
 		if err != nil {
 			return false, err
 		}
-		p.before = on.evidence
-		p.candidate = Supported(p.candidate, on.evidence, 0)
+		context, err := heardBy()
+		if err != nil {
+			return false, err
+		}
+		p.before, p.context = on.evidence, &context
+		p.candidate = Supported(p.candidate, on.evidence, context.lowest)
+		p.candidate.Traces = context.traces
 	}
 	return g.appendTo(ctx, p, p.id, now, []events.Event{p.candidate})
 }
@@ -200,9 +234,21 @@ func (g *Gateway) decide(ctx context.Context, p *proposal, f *events.SlotFact, o
 	if err := g.openValues(ctx, p.slot); err != nil {
 		return false, err
 	}
+	if p.context == nil { // an earlier attempt has written the candidate
+		named := append([]string{}, f.Traces...)
+		context, err := p.hearing.of(ctx, named)
+		if err != nil {
+			return false, err
+		}
+		p.context = &context
+	}
 	c := Case{Candidate: f.FactProposed, Content: p.content, Basis: events.Basis{
-		Evidence: EvidenceBasis(f.Subject, on.evidence), Consent: on.consent, Guard: g.scanFact(p.content), At: now,
+		Evidence: EvidenceBasis(f.Subject, on.evidence), Context: p.context.lowest, Consent: on.consent,
+		Guard: g.scanFact(p.content), At: now,
 	}}
+	if p.isStale(f.FactProposed) {
+		c.Basis.Conflict = ReasonStaleVersion
+	}
 	list := Decide(&p.slot.Slot, c, p.slot.equalTo(p.value, now), on.policy)
 	return g.appendTo(ctx, p, token.Decision(p.id), now, list)
 }
@@ -234,6 +280,9 @@ func (g *Gateway) appendTo(ctx context.Context, p *proposal, id string, now time
 func (g *Gateway) answer(ctx context.Context, p *proposal, evidence []Evidence) (Proposed, error) {
 	a := answerOf(p.decided.Events, p.id)
 	a.Position = p.decided.Position
+	if wasStale(a.Gates) {
+		return Proposed{}, p.conflict()
+	}
 	if p.before != nil && !slices.ContainsFunc(p.before, func(e Evidence) bool { return e.isAlive() }) {
 		return a, nil // it never had a source that could be lost
 	}
@@ -256,6 +305,9 @@ func (g *Gateway) decidedBefore(ctx context.Context, p *proposal) (Proposed, err
 	a.Position = p.decided.Position
 	if _, err := g.dropLost(ctx, p, on.evidence); err != nil {
 		return Proposed{}, err
+	}
+	if wasStale(a.Gates) {
+		return Proposed{}, p.conflict()
 	}
 	return a, nil
 }

@@ -24,6 +24,8 @@ type work struct {
 	subject string
 	// category is the token of the class.
 	category string
+	// refuseWithdrawn says that nothing is begun against a consent that was taken back.
+	refuseWithdrawn bool
 	// locate makes the note's kind and aggregate for a subject id.
 	locate func(sid string) (events.Kind, string)
 	// position is that of the command's commit, if the row follows it.
@@ -81,15 +83,15 @@ func (g *Gateway) begin(ctx context.Context, w *work) error {
 			return err
 		}
 		scope := seal.Scope{Tenant: w.tenant.Token(), Subject: sid, Class: w.category}
-		lookUp := func() (life, error) { return g.lifeOf(ctx, scope.Tenant, w.sid()) }
+		lookUp := func() (standing, error) { return g.standingOf(ctx, w, w.sid()) }
 		if g.names.isProven(scope) {
-			beside := later(func() (life, error) { return g.lifeOf(ctx, scope.Tenant, sid) })
-			lookUp = func() (life, error) {
+			beside := later(func() (standing, error) { return g.standingOf(ctx, w, sid) })
+			lookUp = func() (standing, error) {
 				state, err := beside()
 				// The key was made before the name was given to another id, or
 				// under a class key that had to be made again.
 				if w.sid() != sid || w.rec.First() {
-					state, err = g.lifeOf(ctx, scope.Tenant, w.sid())
+					state, err = g.standingOf(ctx, w, w.sid())
 				}
 				return state, err
 			}
@@ -98,13 +100,16 @@ func (g *Gateway) begin(ctx context.Context, w *work) error {
 			return err
 		}
 		state, err := lookUp()
-		if err == nil && state == lifeUnknown {
-			state, err = g.register(ctx, w.tenant, w.sid(), w.subject, w.principal)
+		if err == nil && state.life == lifeUnknown {
+			state.life, err = g.register(ctx, w.tenant, w.sid(), w.subject, w.principal)
 		}
 		if err != nil {
 			return err
 		}
-		if state == lifeAlive {
+		if state.withdrawn && w.refuseWithdrawn && state.life == lifeAlive {
+			return g.unbegin(ctx, w, refusedConsent())
+		}
+		if state.life == lifeAlive {
 			g.names.prove(w.rec.Scope())
 			return nil
 		}
@@ -121,20 +126,33 @@ func (g *Gateway) begin(ctx context.Context, w *work) error {
 
 // later begins f and returns what waits for its answer. Whoever does not wait
 // leaves nothing behind but f itself, to its end.
-func later(f func() (life, error)) func() (life, error) {
+func later[T any](f func() (T, error)) func() (T, error) {
 	type answer struct {
-		state life
+		value T
 		err   error
 	}
 	done := make(chan answer, 1)
 	go func() {
-		state, err := f()
-		done <- answer{state, err}
+		value, err := f()
+		done <- answer{value, err}
 	}()
-	return func() (life, error) {
+	return func() (T, error) {
 		a := <-done
-		return a.state, a.err
+		return a.value, a.err
 	}
+}
+
+// unbegin destroys the key of a command that is not carried out, if it made it. A
+// consent that was taken back has destroyed all keys from before it.
+func (g *Gateway) unbegin(ctx context.Context, w *work, because error) error {
+	_, refused := errors.AsType[*events.InputError](because)
+	if w.existed && !refused {
+		return because
+	}
+	if err := g.keys.DestroyRecord(ctx, w.tenant.Token(), w.id); err != nil {
+		return fmt.Errorf("destroy record key: %w", err)
+	}
+	return because
 }
 
 // createKey makes the record's key, or takes the one that an earlier attempt

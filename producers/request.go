@@ -25,8 +25,12 @@ type CaptureRequest struct {
 	// Sensitivity is normal, personal, special or secret; left out, normal.
 	Sensitivity string `json:"sensitivity,omitempty"`
 	// Category is the consent category; left out, it is "general".
-	Category string                    `json:"category,omitempty"`
-	Entities []string                  `json:"entities,omitempty"`
+	Category string   `json:"category,omitempty"`
+	Entities []string `json:"entities,omitempty"`
+	// Traces are the recalls whose answers the text may have been written from. An
+	// agent that leaves it out is taken to have written from all that it recalled in
+	// the last 15 minutes; an empty list says that it did not.
+	Traces   []string                  `json:"traces,omitzero"`
 	Metadata map[string]jsontext.Value `json:"metadata,omitempty"`
 }
 
@@ -55,7 +59,13 @@ type ProposeRequest struct {
 	// SourceEpisodes are the episodes it was taken from.
 	SourceEpisodes []string        `json:"source_episodes"`
 	Provenance     []events.Source `json:"provenance,omitempty"`
-	ExpiresAt      *events.Time    `json:"expires_at,omitempty"`
+	// Traces are the recalls whose answers it may have been made from, as of an
+	// episode.
+	Traces []string `json:"traces,omitzero"`
+	// Supersedes is the fact that the caller takes to be current since the fact
+	// begins to be true; "" is no opinion. If another one is, nothing is written.
+	Supersedes string       `json:"supersedes,omitempty"`
+	ExpiresAt  *events.Time `json:"expires_at,omitempty"`
 }
 
 // RetractRequest asks to end a fact without a replacement.
@@ -74,6 +84,8 @@ type Recall struct {
 	At uint64
 	// Weights names the weights that ranked.
 	Weights string
+	// Lowest is the lowest trust of the memories, zero if there are none.
+	Lowest events.Trust
 }
 
 // UseRequest reports which recalled memories went into an answer.

@@ -134,8 +134,12 @@ func retractable(f *events.SlotFact, subjectForgotten bool, trust events.Trust) 
 		return true, nil
 	case events.StatusDeleted:
 		return false, events.ErrForgotten
-	case events.StatusRejected, events.StatusMerged:
-		return false, events.ErrNotFound // no fact ever had this id
+	case events.StatusRejected:
+		if trust > events.TrustTool { // whom it is not told
+			return false, events.ErrNotFound // no fact ever had this id
+		}
+	case events.StatusMerged:
+		return false, events.ErrNotFound // neither
 	case events.StatusCandidate:
 		if f.Decision.Decision == "" {
 			return false, events.ErrNotFound // its command is still at work, or was cut off

@@ -25,18 +25,55 @@ const (
 // as a whole. No caller can use it, for NUL is refused in names.
 const reservedName = "\x00tenant"
 
+// standing is what the log says of a subject, and of a category of it.
+type standing struct {
+	life
+	// withdrawn says that the subject has taken its consent back.
+	withdrawn bool
+}
+
+// standingOf asks the log itself about a subject and the class of the work.
+func (g *Gateway) standingOf(ctx context.Context, w *work, sid string) (standing, error) {
+	s, err := events.ReadSubject(ctx, g.log, w.tenant.Token(), sid)
+	if err != nil {
+		return standing{}, fmt.Errorf("find subject: %w", err)
+	}
+	return standing{lifeIn(&s), consentOf(&s, w.category) == events.ConsentTakenBack}, nil
+}
+
+// consentOf is what a subject says of a class.
+func consentOf(s *events.SubjectState, class string) string {
+	given, said := s.Consents[class]
+	switch {
+	case !said:
+		return ""
+	case given:
+		return events.ConsentGiven
+	}
+	return events.ConsentTakenBack
+}
+
+func refusedConsent() error {
+	return refused("consent_withdrawn", "category", "must be one that the subject has not taken its consent back from")
+}
+
 // lifeOf asks the log itself, for a view can be behind.
 func (g *Gateway) lifeOf(ctx context.Context, tenant, sid string) (life, error) {
 	s, err := events.ReadSubject(ctx, g.log, tenant, sid)
-	switch {
-	case err != nil:
+	if err != nil {
 		return lifeUnknown, fmt.Errorf("find subject: %w", err)
-	case s.Erasure != "":
-		return lifeForgotten, nil
-	case s.Position == 0:
-		return lifeUnknown, nil
 	}
-	return lifeAlive, nil
+	return lifeIn(&s), nil
+}
+
+func lifeIn(s *events.SubjectState) life {
+	switch {
+	case s.Erasure != "":
+		return lifeForgotten
+	case s.Position == 0:
+		return lifeUnknown
+	}
+	return lifeAlive
 }
 
 // register appends the first event of a subject, unless it is there, and says

@@ -44,7 +44,7 @@ func (g *Gateway) RecordRecall(ctx context.Context, caller events.Caller, r Reca
 	w := &work{tenant: t, principal: token.Principal(t, caller.Principal), id: id}
 	position, err = g.appendTrace(ctx, w, events.TraceRecalled{
 		Trace: id, Subject: scope.Subject, Class: scope.Class, At: r.At,
-		Memories: memories, Weights: r.Weights, Content: content,
+		Memories: memories, Weights: r.Weights, Lowest: r.Lowest, Content: content,
 	})
 	if err == nil {
 		g.traced.note(t.Token(), position, g.now())

@@ -34,6 +34,16 @@ func (r CaptureRequest) validate(now time.Time, channel events.Trust) error {
 		atMost("entities", len(r.Entities), MaxEntries),
 		each("entities", r.Entities, required),
 		metadata(r.Metadata),
+		traces(r.Traces),
+	)
+}
+
+// traces allows ids, known or not.
+func traces(list []string) error {
+	return first(
+		atMost("traces", len(list), MaxEntries),
+		each("traces", list, memoryID),
+		distinctIDs("traces", list),
 	)
 }
 
@@ -114,8 +124,17 @@ func (r ProposeRequest) validate(now time.Time) error {
 		distinctIDs("source_episodes", r.SourceEpisodes),
 		atMost("provenance", len(r.Provenance), MaxEntries),
 		each("provenance", r.Provenance, source),
+		traces(r.Traces),
+		supersedes(r.Supersedes),
 		expiry(r.ExpiresAt, now),
 	)
+}
+
+func supersedes(id string) error {
+	if id != "" && token.CanonicalID(id) == "" {
+		return malformed("not_an_id", "supersedes", "must be the id of a fact")
+	}
+	return nil
 }
 
 func factValue(v jsontext.Value) error {
@@ -208,7 +227,7 @@ func memoryID(field, id string) error {
 	case id == "":
 		return missing(field)
 	case token.CanonicalID(id) == "":
-		return malformed("not_an_id", field, "must be the id of a memory")
+		return malformed("not_an_id", field, "must be an id")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 func tracesSpec() *spec {
 	return &spec{
 		name:     Traces,
-		format:   "traces/3",
+		format:   "traces/4",
 		families: []string{"annals.trace.", "annals.subject."},
 		except: []string{
 			"annals.subject.registered.", "annals.subject.consent_", "annals.subject.held.", "annals.subject.released.",
@@ -229,6 +229,7 @@ func encodeTrace(s *traceState) []byte {
 	e.uint(s.At)
 	e.strings(s.Memories)
 	e.string(s.Weights)
+	e.uint(uint64(s.Lowest))
 	e.bytes(s.Content)
 	e.strings(s.Used)
 	ids := make([]string, 0, len(s.Judged))
@@ -256,6 +257,7 @@ func decodeTrace(value []byte, s *traceState) error {
 	s.At = d.uint()
 	s.Memories = d.strings()
 	s.Weights = d.string()
+	s.Lowest = events.Trust(d.uint()) //nolint:gosec // written from a Trust.
 	s.Content = d.bytes()
 	s.Used = d.strings()
 	for range d.count() {

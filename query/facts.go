@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,7 @@ func (s *Service) Facts(ctx context.Context, caller events.Caller, req FactsRequ
 	if err != nil {
 		return FactsAnswer{}, fmt.Errorf("list facts: %w", err)
 	}
+	rows = slices.DeleteFunc(rows, func(f projectors.FactAt) bool { return r.conceals(&f.FactRow) })
 	if answer.Facts, err = s.facts(ctx, rows, at); err != nil {
 		return FactsAnswer{}, err
 	}
@@ -164,7 +166,7 @@ func (r *reading) fact(id string) (projectors.FactRow, error) {
 		return projectors.FactRow{}, events.ErrNotFound
 	case row.Status == events.StatusDeleted:
 		return projectors.FactRow{}, events.ErrForgotten
-	case undecided(&row, row.Status):
+	case undecided(&row, row.Status), r.conceals(&row):
 		return projectors.FactRow{}, events.ErrNotFound
 	}
 	return row, nil
@@ -178,6 +180,17 @@ func (r *reading) fact(id string) (projectors.FactRow, error) {
 func undecided(f *projectors.FactRow, state events.FactStatus) bool {
 	d := f.Decision.Decision
 	return state == events.StatusCandidate && d != events.DecisionReview && d != events.DecisionQuarantine
+}
+
+// isUntrusted reports whether a caller is an agent on an external or tool channel.
+func isUntrusted(c events.Caller) bool {
+	return c.Trust <= events.TrustTool && !c.Has(events.RoleReviewer, events.RoleAuditor, events.RoleAdmin)
+}
+
+// conceals reports whether a candidate that was not promoted is kept from an
+// external or tool channel: whether it was rejected, and for what, is not told.
+func (r *reading) conceals(f *projectors.FactRow) bool {
+	return r.untrusted && f.Decision.Decision != events.DecisionPromote
 }
 
 // facts opens rows and turns them into answers; what has no key is left out.

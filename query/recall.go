@@ -55,10 +55,13 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 		}
 	}
 	ids := make([]string, len(answer.Results))
+	recalled := Recalled{Subject: sid, Query: req.Query, Memories: ids, At: answer.Position, Weights: name}
 	for i, res := range answer.Results {
 		ids[i] = res.ID
+		if i == 0 || res.Trust < recalled.Lowest {
+			recalled.Lowest = res.Trust
+		}
 	}
-	recalled := Recalled{Subject: sid, Query: req.Query, Memories: ids, At: answer.Position, Weights: name}
 	if req.Subject != "" && sid == "" {
 		// Nothing is kept about it, not any more perhaps: then no forget of it
 		// would reach the question.
@@ -68,7 +71,7 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 	if held {
 		// The question is kept with its subject, and shows as little.
 		answer.Results, answer.Omitted, answer.NothingRelevant = []Result{}, 0, true
-		recalled.Memories = nil
+		recalled.Memories, recalled.Lowest = nil, 0
 	}
 	if err == nil {
 		answer.TraceID, _, err = s.traces.RecordRecall(ctx, caller, recalled)

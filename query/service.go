@@ -36,6 +36,8 @@ type Recalled struct {
 	At uint64
 	// Weights is the name of the weights, "custom" if the request had its own.
 	Weights string
+	// Lowest is the lowest trust of the memories, zero if there are none.
+	Lowest events.Trust
 }
 
 // Encoder turns a question into a vector of unit length, nil for a text without
@@ -101,6 +103,8 @@ type reading struct {
 	token  string
 	snap   *projectors.Snapshot
 	now    time.Time
+	// untrusted says that the caller is not told what became of a candidate.
+	untrusted bool
 }
 
 // open checks the role, waits for the position and takes a snapshot. A tenant
@@ -124,7 +128,7 @@ func (s *Service) open(ctx context.Context, caller events.Caller, waitFor uint64
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot: %w", err)
 	}
-	r := &reading{tenant: tenant, snap: snap, now: events.Micro(s.now())}
+	r := &reading{tenant: tenant, snap: snap, now: events.Micro(s.now()), untrusted: isUntrusted(caller)}
 	if tenant != nil {
 		r.token = tenant.Token()
 	}

@@ -286,6 +286,7 @@ func traceRecalled(t *rapid.T) events.TraceRecalled {
 		At:       position(t, "at"),
 		Memories: list(t, "memory", Token),
 		Weights:  maybe(t, "weights", Token),
+		Lowest:   trust(t),
 		Content:  content(t),
 	}
 }

@@ -118,7 +118,7 @@ func Sample(typ string) events.Event {
 	case events.TypeTraceRecalled:
 		return events.TraceRecalled{
 			Trace: trace, Subject: subject, Class: class, At: 42, Memories: []string{episode, fact},
-			Weights: "default", Content: sealed,
+			Weights: "default", Lowest: events.TrustAgent, Content: sealed,
 		}
 	case events.TypeTraceUsed:
 		return events.TraceUsed{Trace: trace, Memories: []string{fact}, AnswerRef: "mfxhg53foi"}

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -26,6 +27,9 @@ type Quarantined struct {
 	ID      string
 	Message events.Message
 }
+
+// Age is for how long a message is kept.
+func (q *Quarantine) Age() time.Duration { return quarantineAge }
 
 // Put adds a message under an id. Putting the same commit again is success;
 // another commit under the id is events.ErrConflict.

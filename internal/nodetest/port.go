@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/producers"
@@ -42,6 +43,25 @@ type pen struct {
 }
 
 func newPen() *pen { return &pen{held: make(map[string]events.Message)} }
+
+func (p *pen) Get(_ context.Context, tenant, id string) (events.Message, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m, ok := p.held[tenant+"."+id]
+	if !ok {
+		return events.Message{}, events.ErrNoCommits
+	}
+	return m, nil
+}
+
+func (p *pen) Remove(_ context.Context, tenant, id string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.held, tenant+"."+id)
+	return nil
+}
+
+func (p *pen) Age() time.Duration { return 15 * time.Minute }
 
 func (p *pen) Put(_ context.Context, tenant, id string, m events.Message) error {
 	p.mu.Lock()

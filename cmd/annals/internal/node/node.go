@@ -82,6 +82,7 @@ type Node struct {
 	local     string
 	gateway   *producers.Gateway
 	embedder  *producers.Embedder
+	sweeper   *producers.Sweeper
 	views     *projectors.Views
 	query     *query.Service
 	ledger    *ledger.Ledger
@@ -297,6 +298,13 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	if err != nil {
 		return fmt.Errorf("embedder: %w", err)
 	}
+	n.sweeper, err = producers.NewSweeper(producers.SweeperConfig{
+		Log: n.log, Keys: n.keys, Quarantine: streams.Quarantine(), Now: time.Now, Logger: o.Logger,
+		Checkpoint: producers.QuarantineCheckpoint(filepath.Join(o.Data, embedDir), state.Identity),
+	})
+	if err != nil {
+		return fmt.Errorf("sweeper: %w", err)
+	}
 	n.views, err = projectors.Open(ctx, projectors.Config{
 		Dir: filepath.Join(o.Data, viewsDir), Log: evicting{n.log, n.keys}, Keys: n.keys, Model: model.ID().Key(),
 		CacheBytes: o.CacheBytes, Logger: o.Logger, Now: time.Now,
@@ -348,7 +356,7 @@ func (n *Node) Run(ctx context.Context) error {
 func (n *Node) work(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for name, run := range map[string]func(context.Context) error{
-		"views": n.views.Run, "embedder": n.embedder.Run, "tombstones": n.eraser.Run, "operations": n.api.Run,
+		"views": n.views.Run, "embedder": n.embedder.Run, "quarantine": n.sweeper.Run, "tombstones": n.eraser.Run, "operations": n.api.Run,
 		"keys": n.evictExpired, "ledger": n.ledger.Run, "retention": n.runRetention,
 		"root": n.rotator.Run,
 	} {

@@ -22,6 +22,9 @@ func (n *Node) Gateway() *producers.Gateway { return n.gateway }
 // Log is the log.
 func (n *Node) Log() *natslog.Log { return n.log }
 
+// Sweeper is what ends the wait in quarantine.
+func (n *Node) Sweeper() *producers.Sweeper { return n.sweeper }
+
 // Eraser is what forgets.
 func (n *Node) Eraser() *tombstones.Eraser { return n.eraser }
 

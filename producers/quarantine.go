@@ -1,0 +1,225 @@
+package producers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/token"
+)
+
+// Quarantine keeps what came from outside until a reviewer has seen it or its
+// time is over. Nothing in it reaches a view on its own.
+type Quarantine interface {
+	// Put adds an encoded commit under the id of its record. Putting the same
+	// commit again is success.
+	Put(ctx context.Context, tenant, id string, m events.Message) error
+	// Get returns what waits under an id, with the time since when it does, or
+	// events.ErrNoCommits.
+	Get(ctx context.Context, tenant, id string) (events.Message, error)
+	// Remove removes what waits and its bytes. Absent is success.
+	Remove(ctx context.Context, tenant, id string) error
+	// Age is for how long it waits.
+	Age() time.Duration
+}
+
+// QuarantineHash is the hash by which a review names a message in quarantine: the
+// hex SHA-256 of the sealed bytes.
+func QuarantineHash(m events.Message) string {
+	sum := sha256.Sum256(m.Data)
+	return hex.EncodeToString(sum[:])
+}
+
+// detain puts an episode into quarantine and returns the commit that the log gets
+// of it instead, which holds no content. A repetition finds what waits already.
+func (g *Gateway) detain(ctx context.Context, w *work, c events.Commit) (events.Commit, error) {
+	m, err := events.Encode(c)
+	if err != nil {
+		return events.Commit{}, fmt.Errorf("encode episode: %w", err)
+	}
+	tenant := c.Aggregate.Tenant
+	if err := g.quarantine.Put(ctx, tenant, w.id, m); err != nil {
+		return events.Commit{}, fmt.Errorf("quarantine episode: %w", err)
+	}
+	m, e, err := g.waiting(ctx, tenant, w.id)
+	if errors.Is(err, events.ErrNoCommits) { // its time was over at once
+		return events.Commit{}, g.forgotten(ctx, w)
+	}
+	if err != nil {
+		return events.Commit{}, err
+	}
+	if !w.opens(events.KindEpisode, events.TypeEpisodeCaptured, e.Content) {
+		return events.Commit{}, g.forgotten(ctx, w)
+	}
+	c.Events = []events.Event{events.EpisodeQuarantined{
+		Subject: e.Subject, Class: e.Class, Trust: e.Trust, Guard: e.Guard,
+		Until: events.Micro(m.RecordedAt.Add(g.quarantine.Age())), Hash: QuarantineHash(m),
+	}}
+	return c, nil
+}
+
+// waiting is the episode that waits under an id, as it would be logged.
+func (g *Gateway) waiting(ctx context.Context, tenant, id string) (events.Message, events.EpisodeCaptured, error) {
+	m, err := g.quarantine.Get(ctx, tenant, id)
+	if err != nil {
+		return events.Message{}, events.EpisodeCaptured{}, fmt.Errorf("read quarantine: %w", err)
+	}
+	r, err := events.Decode(m)
+	if err != nil {
+		return events.Message{}, events.EpisodeCaptured{}, fmt.Errorf("read quarantine: %w", err)
+	}
+	for _, e := range r.Events {
+		if e, ok := e.(events.EpisodeCaptured); ok && r.Aggregate.Tenant == tenant && r.Aggregate.ID == id {
+			return m, e, nil
+		}
+	}
+	return events.Message{}, events.EpisodeCaptured{}, fmt.Errorf("read quarantine: %w", events.ErrCorrupt)
+}
+
+// isOurs says whether the episode that waits is this command's own. While it waits
+// its key lives.
+func (g *Gateway) isOurs(ctx context.Context, w *work) (bool, error) {
+	if w.existed {
+		return true, nil
+	}
+	_, e, err := g.waiting(ctx, w.tenant.Token(), w.id)
+	if errors.Is(err, events.ErrNoCommits) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return w.opens(events.KindEpisode, events.TypeEpisodeCaptured, e.Content), nil
+}
+
+// ReleaseEpisode lets an episode out of quarantine, exactly as it was shown under
+// the hash of [QuarantineHash]: from then on it is an episode like any other, that
+// somebody has verified. Only a reviewer or an admin can, who is no agent, and not
+// who captured it.
+//
+// The errors are ErrForbidden; ErrNotFound for what is no episode; ErrForgotten for
+// one that is gone, as when its time is over; a *events.ConflictError for other
+// bytes and for one that has been decided on; and the log's.
+func (g *Gateway) ReleaseEpisode(ctx context.Context, caller events.Caller, id, hash string) (Captured, error) {
+	d, err := g.detained(ctx, caller, id, hash)
+	if err != nil {
+		return Captured{}, err
+	}
+	m, e, err := g.waiting(ctx, d.aggregate.Tenant, d.aggregate.ID)
+	if errors.Is(err, events.ErrNoCommits) {
+		return Captured{}, events.ErrForgotten
+	}
+	if err != nil {
+		return Captured{}, err
+	}
+	if QuarantineHash(m) != d.Hash {
+		return Captured{}, d.conflict()
+	}
+	e.Released, e.Trust = e.Trust, events.TrustHuman
+	position, err := g.end(ctx, d, g.newID(), e)
+	if err != nil {
+		return Captured{}, err
+	}
+	if err := g.quarantine.Remove(ctx, d.aggregate.Tenant, d.aggregate.ID); err != nil {
+		return Captured{}, fmt.Errorf("remove from quarantine: %w", err)
+	}
+	return Captured{ID: d.aggregate.ID, Position: position, Status: StatusCaptured}, nil
+}
+
+// DropEpisode ends the wait of an episode in quarantine: its key is destroyed and
+// its bytes are removed. Who can is as with [Gateway.ReleaseEpisode], and so are
+// the errors. If it fails after the log has it, the [Sweeper] completes it.
+func (g *Gateway) DropEpisode(ctx context.Context, caller events.Caller, id, hash string) (Written, error) {
+	d, err := g.detained(ctx, caller, id, hash)
+	if err != nil {
+		return Written{}, err
+	}
+	position, err := g.end(ctx, d, token.Decision(d.aggregate.ID), events.EpisodeDropped{Subject: d.Subject})
+	if err != nil {
+		return Written{}, err
+	}
+	if err := discard(ctx, g.keys, g.quarantine, d.aggregate.Tenant, d.aggregate.ID); err != nil {
+		return Written{}, err
+	}
+	return Written{Position: position}, nil
+}
+
+// detained is an episode that waits for its reviewer.
+type detained struct {
+	events.EpisodeQuarantined
+	aggregate events.Aggregate
+	position  uint64
+	reviewer  string
+}
+
+// conflict says that the episode is not as the reviewer takes it to be.
+func (d *detained) conflict() error {
+	return &events.ConflictError{Aggregate: d.aggregate, Actual: d.position}
+}
+
+// detained finds an episode in quarantine for who may decide on it.
+func (g *Gateway) detained(ctx context.Context, caller events.Caller, id, hash string) (*detained, error) {
+	if err := permit(caller, events.RoleReviewer, events.RoleAdmin); err != nil {
+		return nil, err
+	}
+	if caller.Has(events.RoleAgent) {
+		return nil, events.ErrForbidden
+	}
+	t, err := g.tenant(ctx, caller.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	if id = token.CanonicalID(id); id == "" {
+		return nil, events.ErrNotFound
+	}
+	d := &detained{
+		aggregate: events.Aggregate{Tenant: t.Token(), Kind: events.KindEpisode, ID: id},
+		reviewer:  token.Principal(t, caller.Principal),
+	}
+	last, err := g.log.Last(ctx, d.aggregate)
+	if errors.Is(err, events.ErrNoCommits) {
+		return nil, events.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read episode: %w", err)
+	}
+	d.position = last.Position
+	waits := false
+	for _, e := range last.Events {
+		switch e := e.(type) {
+		case events.EpisodeQuarantined:
+			d.EpisodeQuarantined, waits = e, true
+		case events.EpisodeForgotten, events.EpisodeDropped:
+			return nil, events.ErrForgotten
+		default:
+		}
+	}
+	if !waits {
+		return nil, d.conflict()
+	}
+	if last.Principal == d.reviewer {
+		return nil, events.ErrForbidden
+	}
+	if _, _, err := g.find(ctx, t, id, events.KindEpisode); err != nil {
+		return nil, err // it was forgotten with its subject
+	}
+	if hash != d.Hash {
+		return nil, d.conflict()
+	}
+	return d, nil
+}
+
+// end appends what ends the wait of an episode.
+func (g *Gateway) end(ctx context.Context, d *detained, id string, e events.Event) (uint64, error) {
+	ack, err := g.log.Append(ctx, events.Commit{
+		ID: id, Aggregate: d.aggregate, Time: g.clock(), Principal: d.reviewer, Events: []events.Event{e},
+	}, events.Expect(d.position))
+	if err != nil {
+		return 0, fmt.Errorf("end quarantine: %w", err)
+	}
+	return ack.Position, nil
+}
