@@ -93,7 +93,16 @@ func (t *personalTable) number(text, lower string, c *context, i int) (kind stri
 		}
 	}
 	n := readNumber(text, i)
-	if n.n == 0 || n.to < len(text) && (inWord(text[n.to]) || text[n.to] == '%') {
+	if n.n == 0 {
+		return "", 0
+	}
+	if to := extension(lower, n.to); to > 0 && t.phone {
+		if phoneEnd(text, &n, true) > 0 {
+			return KindPhone, to
+		}
+		return "", 0
+	}
+	if n.to < len(text) && (inWord(text[n.to]) || text[n.to] == '%') {
 		return "", 0
 	}
 	if t.card && n.n >= 12 {
@@ -115,6 +124,29 @@ func (t *personalTable) number(text, lower string, c *context, i int) (kind stri
 		return KindPhone, phoneEnd(text, &n, c.near(nearPhone, i))
 	}
 	return "", 0
+}
+
+// extension is where the extension of a telephone number at i ends, or 0: x123,
+// ext. 123.
+func extension(lower string, i int) int {
+	rest := lower[i:min(len(lower), i+16)]
+	all := len(rest)
+	rest = strings.TrimPrefix(rest, " ")
+	for _, word := range []string{"extension ", "ext. ", "ext.", "ext ", "x"} {
+		after, ok := strings.CutPrefix(rest, word)
+		if !ok {
+			continue
+		}
+		n := 0
+		for n < len(after) && isDigit(after[n]) {
+			n++
+		}
+		if n < 1 || n > 6 || n < len(after) && inWord(after[n]) {
+			return 0
+		}
+		return i + all - len(after) + n
+	}
+	return 0
 }
 
 // cardEnd is where the card number at i ends, or 0: the length and prefix of a

@@ -8,10 +8,12 @@ import (
 
 // The length of things in a text is counted in units: a word has two, a
 // character of a script without spaces one. The end of a sentence counts as
-// three words, so that a rule seldom reaches across it.
+// three words, so that a rule seldom reaches across it, and that of a line as
+// one.
 const (
 	wordUnits     = 2
 	sentenceUnits = 3 * wordUnits
+	lineUnits     = wordUnits
 	// spelled is how many single letters in a row are a word spelled out.
 	spelled = 5
 	// longWord is from which length on a word of ASCII is looked into, in case
@@ -116,7 +118,7 @@ func cut(s string) cuttings {
 	foldable := false
 	open := int32(-1)
 	var runes, gap int32
-	letters, strange := false, false
+	letters, strange, line := false, false, false
 	first := true
 	end := func() {
 		if open < 0 {
@@ -124,7 +126,7 @@ func cut(s string) cuttings {
 		}
 		list = append(list, word{from: open, to: int32(len(buf)), runes: runes, first: first, gap: gap}) //nolint:gosec // See token.
 		foldable = foldable || letters && strange
-		open, runes, gap, first, letters, strange = -1, 0, 0, false, false, false
+		open, runes, gap, first, letters, strange, line = -1, 0, 0, false, false, false, false
 	}
 	for _, r := range s {
 		switch {
@@ -152,10 +154,14 @@ func cut(s string) cuttings {
 			}
 		default:
 			end()
-			if ender(r) {
+			switch {
+			case ender(r), r == '\n' && line:
 				gap, first = sentenceUnits, true
+			case r == '\n':
+				gap, first = max(gap, lineUnits), true
 			}
-			if r == '"' || r == '(' || r == '[' || r == '>' || r == '“' || r == '«' || r == '「' {
+			line = r == '\n' || line && (r == ' ' || r == '\r' || r == '\t')
+			if r == '"' || r == '*' || r == '#' || r == '|' || r == '-' || r == '(' || r == '[' || r == '>' || r == '“' || r == '«' || r == '「' {
 				first = true
 			}
 		}
@@ -173,7 +179,7 @@ func isWord(r rune) bool {
 
 func ender(r rune) bool {
 	switch r {
-	case '.', '!', '?', ':', ';', '\n', '。', '！', '？', '；', '：', '।', '؟', '…', '|', '*', '#':
+	case '.', '!', '?', ':', ';', '。', '！', '？', '；', '：', '।', '؟', '…':
 		return true
 	}
 	return false
