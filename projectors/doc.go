@@ -15,6 +15,8 @@
 //   - Forgetting does not depend on the order of the log: a subject with a tombstone has no rows and gets none again, an
 //     episode or a fact with a tombstone keeps a value-free row only, and a fact all of whose sources are forgotten is
 //     masked from every read.
+//   - A new revision of a source retires what was taken from the one before by one row, however much that is: what is current
+//     is told of each memory when it is read, by its snapshot. See [Snapshot.Sources].
 //   - Folds read no clock, no random number and no map order. Equal logs give equal digests.
 //   - The memory a view takes does not grow with the log.
 //
@@ -27,6 +29,7 @@
 //     compacts the deleted rows away, or until [Views.Purge]. Words and vectors in the search index are derivatives in clear;
 //     the tombstone deletes them in the batch that folds it, and they leave the disk as the rest does.
 //   - A view does not notice a change of its own files by others, beyond Pebble's checksums; [Views.Verify] does.
+//   - As of an earlier time of record a fact is also current by sources that were added to it since.
 //   - The time of record is the log's clock. Where that went back, a revision may have an empty time of record.
 //
 // # Keys
@@ -50,6 +53,7 @@
 //	N    facts          lp(tenant) lp(sid) lp(slot)                   what a current read needs of a slot
 //	R *  facts          lp(tenant) lp(sid) lp(slot) order position    a revision of a fact
 //	Q    facts          lp(tenant) order lp(fact)                     a candidate that waits for a review: lp(sid) lp(slot)
+//	W *  facts memories lp(tenant) lp(source)                         the revisions of a source
 //	E *  memories       lp(tenant) lp(sid) position                   an episode
 //	O    memories       lp(tenant) position                           the episodes of a tenant in log order: sid
 //	V    memories       lp(tenant) lp(sid) lp(id) lp(model)           a sealed vector of a fact, or of an episode that is parked

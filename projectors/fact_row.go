@@ -36,9 +36,12 @@ type Revision struct {
 type FactAt struct {
 	FactRow
 	Revision Revision
+	// Retired says that the fact is taken from earlier revisions of its sources only.
+	Retired bool
 }
 
-// FactFilter says which facts of one subject are wanted. All names are tokens; empty ones are no condition.
+// FactFilter says which facts of one subject are wanted. Facts that are taken from earlier revisions of their sources only, as
+// of the asked times, are left out unless History is set. All names are tokens; empty ones are no condition.
 type FactFilter struct {
 	// Subject is the subject's id. It is required.
 	Subject string

@@ -12,8 +12,8 @@ import (
 func factsSpec() *spec {
 	return &spec{
 		name:     Facts,
-		format:   "facts/4",
-		families: []string{"annals.fact.", "annals.episode.", "annals.subject."},
+		format:   "facts/5",
+		families: []string{"annals.fact.", "annals.episode.", "annals.subject.", "annals.source."},
 		except:   []string{"annals.episode.captured.", "annals.subject.registered.", "annals.subject.consent_"},
 		folder: func(e *engine) (folder, error) {
 			f := &facts{}
@@ -31,7 +31,9 @@ func (f *facts) fold(ctx context.Context, it *item) error {
 		return f.slots.fold(ctx, it)
 	case events.KindEpisode, events.KindSubject:
 		return f.slots.foldTombs(ctx, it)
-	case events.KindSource, events.KindProcedure, events.KindTrajectory, events.KindPolicy, events.KindVector,
+	case events.KindSource:
+		return f.slots.e.revise(&it.rec)
+	case events.KindProcedure, events.KindTrajectory, events.KindPolicy, events.KindVector,
 		events.KindTrace, events.KindErasure, events.KindSuppression:
 	}
 	return nil
@@ -49,7 +51,7 @@ func (f *facts) dropped(string, string, string) error { return nil }
 
 func (f *facts) episodeGone(string, string, string) error { return nil }
 
-func (f *facts) subjectGone(string, string) error { return nil }
+func (f *facts) stages() []clearStage { return f.slots.stages() }
 
 // foldTombs folds the tombstones of a commit of an episode or a subject, and the legal holds.
 func (f *slotFold) foldTombs(ctx context.Context, it *item) error {

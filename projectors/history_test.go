@@ -118,7 +118,7 @@ func (h *history) change() {
 	if !ok {
 		return
 	}
-	switch rapid.IntRange(0, 7).Draw(h.T, "change") {
+	switch rapid.IntRange(0, 11).Draw(h.T, "change") {
 	case 0:
 		h.onSlot(f, events.FactDecided{Fact: f.p.Fact, Decision: events.DecisionPromote, Into: f.p.Fact},
 			events.FactPromoted{Fact: f.p.Fact, Valid: h.valid()})
@@ -140,10 +140,25 @@ func (h *history) change() {
 	case 7:
 		var refs []events.SourceRef
 		for _, c := range h.sources(f.tenant) {
-			refs = append(refs, events.SourceRef{Episode: c.id, Subject: c.sid})
+			refs = append(refs, c.ref())
 		}
 		h.onSlot(f, events.FactCorroborated{Fact: f.p.Fact, Candidate: "candidate", Sources: refs})
+	case 8: // a review that decides nothing yet, or with a note that is sealed
+		h.onSlot(f, events.FactReviewed{Fact: f.p.Fact, Verdict: events.VerdictApprove, Content: h.note()})
+	case 9:
+		h.onSlot(f, events.FactReviewed{Fact: f.p.Fact, Verdict: events.VerdictApprove, Content: h.note()},
+			events.FactDecided{Fact: f.p.Fact, Decision: events.DecisionPromote, Into: f.p.Fact},
+			events.FactPromoted{Fact: f.p.Fact, Valid: h.valid()})
+	case 10:
+		h.onSlot(f, events.FactReopened{Fact: f.p.Fact}, events.FactDecided{Fact: f.p.Fact, Decision: events.DecisionQuarantine})
+	case 11:
+		by := rapid.SampledFrom([]string{"", "other"}).Draw(h.T, "by")
+		h.onSlot(f, events.FactRestored{Fact: f.p.Fact, Valid: h.valid(), By: by})
 	}
+}
+
+func (h *history) note() []byte {
+	return rapid.SampledFrom([][]byte{nil, []byte("sealed")}).Draw(h.T, "note")
 }
 
 func (h *history) destroy(tenant, record string) {
@@ -153,7 +168,24 @@ func (h *history) destroy(tenant, record string) {
 }
 
 func (h *history) capture() {
-	h.episodes = append(h.episodes, h.w.capture(h, h.tenant(), h.subject(), h.w.id("word")))
+	source, revision := h.source(), ""
+	if source != "" {
+		revision = rapid.SampledFrom([]string{"", "first", "second"}).Draw(h.T, "revision")
+	}
+	h.episodes = append(h.episodes, h.w.captureOf(h, h.tenant(), h.subject(), h.w.id("word"), source, revision))
+}
+
+func (h *history) source() string {
+	return rapid.SampledFrom([]string{"", "guide", "guideline"}).Draw(h.T, "source of an episode")
+}
+
+func (h *history) revise() {
+	source := h.source()
+	if source == "" {
+		return
+	}
+	revision := rapid.SampledFrom([]string{"first", "second"}).Draw(h.T, "revision")
+	h.w.revise(h, h.tenant(), source, revision, day(rapid.IntRange(0, 12).Draw(h.T, "effective")))
 }
 
 func (h *history) episode() {
@@ -211,7 +243,7 @@ func (h *history) onSubject() {
 }
 
 func (h *history) op() {
-	switch n := rapid.IntRange(0, 33).Draw(h.T, "op"); {
+	switch n := rapid.IntRange(0, 35).Draw(h.T, "op"); {
 	case n < 8:
 		h.capture()
 	case n < 16:
@@ -224,6 +256,8 @@ func (h *history) op() {
 		h.trace()
 	case n < 33:
 		h.onSubject()
+	case n < 35:
+		h.revise()
 	default:
 		tenant, subject := h.tenant(), h.subject()
 		h.w.forgetSubject(h, tenant, subject)

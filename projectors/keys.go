@@ -21,6 +21,7 @@ const (
 	sortSubjectTraces = 'G'
 	sortHold          = 'H'
 	sortID            = 'I'
+	sortSum           = 'J'
 	sortContent       = 'K'
 	sortLeftover      = 'L'
 	sortCompany       = 'M'
@@ -28,19 +29,22 @@ const (
 	sortEpisodeOrder  = 'O'
 	sortUnpurged      = 'P'
 	sortReview        = 'Q'
+	sortReviewed      = 'q'
 	sortRevision      = 'R'
 	sortSlot          = 'S'
 	sortTomb          = 'T'
 	sortUnopened      = 'U'
 	sortVector        = 'V'
 	sortIndex         = 'X'
+	sortSource        = 'W'
 	sortErasure       = 'Y'
+	sortClearing      = 'Z'
 )
 
 // isRecord reports whether rows of a sort are part of the digest.
 func isRecord(sort byte) bool {
 	switch sort {
-	case sortSubjectTomb, sortTomb, sortFact, sortRevision, sortEpisode, sortTrace, sortHold:
+	case sortSubjectTomb, sortTomb, sortFact, sortRevision, sortEpisode, sortTrace, sortHold, sortSource:
 		return true
 	}
 	return false

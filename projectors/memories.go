@@ -19,8 +19,8 @@ func memoriesSpec(cfg *Config, ix *pebbleindex.Index) *spec {
 	c := &contents{keys: cfg.Keys, model: cfg.Model}
 	return &spec{
 		name:     Memories,
-		format:   "memories/4 model=" + cfg.Model,
-		families: []string{"annals.fact.", "annals.episode.", "annals.subject.", "annals.vector."},
+		format:   "memories/5 model=" + cfg.Model,
+		families: []string{"annals.fact.", "annals.episode.", "annals.subject.", "annals.source.", "annals.vector."},
 		prepare:  c.prepare,
 		folder: func(e *engine) (folder, error) {
 			m := &memories{e: e, contents: c, ix: ix, fresh: make(map[string]string), marks: make(map[string]bool)}
@@ -90,7 +90,9 @@ func (m *memories) fold(ctx context.Context, it *item) error {
 			return err
 		}
 		return m.slots.foldTombs(ctx, it)
-	case events.KindSource, events.KindProcedure, events.KindTrajectory, events.KindPolicy, events.KindTrace,
+	case events.KindSource:
+		return m.e.revise(&it.rec)
+	case events.KindProcedure, events.KindTrajectory, events.KindPolicy, events.KindTrace,
 		events.KindErasure, events.KindSuppression:
 	}
 	return nil
@@ -127,7 +129,7 @@ func (m *memories) episode(ctx context.Context, it *item) error {
 
 // oneSubject refuses a commit that is about another subject than the episode is.
 func (m *memories) oneSubject(it *item) error {
-	sid, err := m.subjectOfEpisode(idKey(it.rec.Aggregate.Tenant, kindEpisode, it.rec.Aggregate.ID))
+	sid, err := m.subjectOfEpisode(it.rec.Aggregate.Tenant, it.rec.Aggregate.ID)
 	if err != nil {
 		return err
 	}
@@ -157,7 +159,7 @@ func (m *memories) capture(ctx context.Context, it *item, event int, e *events.E
 		return err
 	}
 	ik := idKey(t, kindEpisode, id)
-	known, err := m.subjectOfEpisode(ik)
+	known, err := m.subjectOfEpisode(t, id)
 	if err != nil || known != "" {
 		return err
 	}
@@ -189,8 +191,10 @@ func (m *memories) capture(ctx context.Context, it *item, event int, e *events.E
 	return m.lateVectors(ctx, t, e.Subject, kindEpisode, id) // it may have been parked when they came
 }
 
-// subjectOfEpisode is the subject of an episode, or of its tombstone, by the key of its id; "" if there is neither.
-func (m *memories) subjectOfEpisode(ik key) (sid string, err error) {
+// subjectOfEpisode is the subject of an episode, or of its tombstone; "" if there is neither, or if the subject is forgotten,
+// whose rows may still be there.
+func (m *memories) subjectOfEpisode(tenant, id string) (sid string, err error) {
+	ik := idKey(tenant, kindEpisode, id)
 	if sid := m.fresh[string(ik)]; sid != "" {
 		return sid, nil
 	}
@@ -199,6 +203,13 @@ func (m *memories) subjectOfEpisode(ik key) (sid string, err error) {
 		sid = place.sid
 		return err
 	})
+	if err != nil || sid == "" {
+		return "", err
+	}
+	gone, err := m.e.tombs.subject(tenant, sid)
+	if gone {
+		sid = ""
+	}
 	return sid, err
 }
 
@@ -206,18 +217,10 @@ func (m *memories) subjectOfEpisode(ik key) (sid string, err error) {
 func episodeDoc(r *EpisodeRow, o *opened) index.Doc {
 	return index.Doc{
 		Tenant: r.Tenant, Subject: r.Subject, ID: r.ID, Kind: index.Episode, Seq: r.Position,
-		Session: r.Session, Category: r.Class, Entities: r.Entities, Labels: episodeLabels(&r.EpisodeCaptured),
-		Trust: uint8(r.Trust), OccurredUS: micros(r.OccurredAt), ObservedUS: micros(r.OccurredAt),
+		Session: r.Session, Category: r.Class, Entities: r.Entities, Labels: r.Labels,
+		Origins: episodeOrigins(&r.EpisodeCaptured, r.Position), Trust: uint8(r.Trust), OccurredUS: micros(r.OccurredAt), ObservedUS: micros(r.OccurredAt),
 		ValidToUS: math.MaxInt64, Terms: o.terms, Length: o.length,
 	}
-}
-
-// episodeLabels are the labels with the source among them: a token of its own field, it collides with none.
-func episodeLabels(e *events.EpisodeCaptured) []string {
-	if e.Source == "" {
-		return e.Labels
-	}
-	return append(append(make([]string, 0, len(e.Labels)+1), e.Labels...), e.Source)
 }
 
 // factDoc is what the search index knows of a fact.
@@ -225,7 +228,7 @@ func factDoc(tenant string, f *events.SlotFact, o *opened) index.Doc {
 	from, to := hull(f.Valid)
 	d := index.Doc{
 		Tenant: tenant, Subject: f.Subject, ID: f.Fact, Kind: index.Fact, Seq: f.ProposedAt,
-		Category: f.Category, Scope: f.Scope, Trust: uint8(f.Trust),
+		Category: f.Category, Scope: f.Scope, Trust: uint8(f.Trust), Origins: factOrigins(f.Sources),
 		OccurredUS: micros(f.ObservedAt), ObservedUS: micros(f.ObservedAt),
 		ValidFromUS: from, ValidToUS: to, Terms: o.terms, Length: o.length,
 	}
@@ -272,7 +275,7 @@ func (m *memories) check(ctx context.Context, it *item, s *slotState, dead []dea
 			return park(it.opened[i].cause)
 		}
 		switch e.(type) {
-		case events.FactPromoted, events.FactCorroborated, events.FactSuperseded, events.FactRetracted:
+		case events.FactPromoted, events.FactCorroborated, events.FactSuperseded, events.FactRestored, events.FactRetracted:
 		default:
 			continue
 		}
@@ -329,8 +332,9 @@ func (m *memories) changed(ctx context.Context, s *slotState, fs *factState, pos
 	o, ok := m.content(f.Fact)
 	if !ok || o.state == notOpened {
 		from, to := hull(f.Valid)
+		origins := factOrigins(f.Sources)
 		u := index.Update{
-			Tenant: t, Subject: s.sid, ID: f.Fact, Seq: position, ValidFromUS: &from, ValidToUS: &to,
+			Tenant: t, Subject: s.sid, ID: f.Fact, Seq: position, ValidFromUS: &from, ValidToUS: &to, Origins: &origins,
 		}
 		if err := m.index().Update(u); err != nil {
 			return fmt.Errorf("index fact: %w", err)
@@ -380,7 +384,7 @@ func (m *memories) episodeGone(tenant, sid, id string) error {
 	if err != nil {
 		return err
 	}
-	if found && !place.dead {
+	if found && !place.dead && place.sid == sid {
 		k := episodeKey(tenant, place.sid, place.position)
 		var old digest
 		if _, err := get(m.e.db, k, func(value []byte) error { old = rowDigest(k, value); return nil }); err != nil {
@@ -405,9 +409,24 @@ func (m *memories) episodeGone(tenant, sid, id string) error {
 	return m.reopened(tenant, sid, kindEpisode, id)
 }
 
-func (m *memories) subjectGone(tenant, sid string) error {
-	prefix := newKey(sortEpisode).part(tenant).part(sid)
-	err := m.e.clear(prefix, func(k, value []byte) error {
+// stages clear the search index first: what is in it and cannot be read takes the place of what can.
+func (m *memories) stages() []clearStage {
+	return append([]clearStage{
+		m.clearIndex, m.clearEpisodes, m.slots.clearSort(sortVector), m.slots.clearSort(sortUnopened),
+	}, m.slots.stages()...)
+}
+
+func (m *memories) clearIndex(c *clearing) (bool, error) {
+	more, err := m.index().RemoveSubject(c.tenant, c.sid)
+	if err != nil {
+		return false, fmt.Errorf("remove subject from index: %w", err)
+	}
+	return more, nil
+}
+
+func (m *memories) clearEpisodes(c *clearing) (bool, error) {
+	prefix := newKey(sortEpisode).part(c.tenant).part(c.sid)
+	return m.e.clearPage(prefix, func(k, value []byte) error {
 		position, ok := cutPosition(k[len(prefix):])
 		if !ok {
 			return errRow(sortEpisode)
@@ -416,33 +435,11 @@ func (m *memories) subjectGone(tenant, sid string) error {
 		if err != nil {
 			return err
 		}
-		if err := m.e.unset(newKey(sortEpisodeOrder).part(tenant).position(position)); err != nil {
+		if err := m.e.unset(newKey(sortEpisodeOrder).part(c.tenant).position(position)); err != nil {
 			return err
 		}
-		return m.e.unset(idKey(tenant, kindEpisode, row.ID))
+		return m.e.unplace(c, kindEpisode, row.ID)
 	})
-	if err != nil {
-		return err
-	}
-	if err := m.e.clear(newKey(sortVector).part(tenant).part(sid), nil); err != nil {
-		return err
-	}
-	err = m.e.clear(newKey(sortUnopened).part(tenant).part(sid), func([]byte, []byte) error {
-		m.e.state.unopened--
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for more := true; more; {
-		if err := m.e.commit(); err != nil {
-			return err
-		}
-		if more, err = m.index().RemoveSubject(tenant, sid); err != nil {
-			return fmt.Errorf("remove subject from index: %w", err)
-		}
-	}
-	return m.e.commit()
 }
 
 // vectors folds the embeddings in a commit.
@@ -524,7 +521,7 @@ func (m *memories) comesLater(tenant, id string, kind byte) (bool, error) {
 	if m.e.state.parked == 0 {
 		return false, nil
 	}
-	sid, err := m.subjectOfEpisode(idKey(tenant, kindEpisode, id))
+	sid, err := m.subjectOfEpisode(tenant, id)
 	return sid == "", err
 }
 
@@ -588,7 +585,9 @@ func (m *memories) unopened(tenant, sid string, kind byte, id string) error {
 		return err
 	}
 	m.marks[string(k)] = true
-	m.e.state.unopened++
+	if err := m.countUnopened(tenant, sid, 1); err != nil {
+		return err
+	}
 	return m.e.set(k, nil)
 }
 
@@ -603,8 +602,21 @@ func (m *memories) reopened(tenant, sid string, kind byte, id string) error {
 		return err
 	}
 	m.marks[string(k)] = false
-	m.e.state.unopened--
+	if err := m.countUnopened(tenant, sid, -1); err != nil {
+		return err
+	}
 	return m.e.unset(k)
+}
+
+func (m *memories) countUnopened(tenant, sid string, by int64) error {
+	s, err := m.e.sum(sumKey(tenant, sid))
+	if err != nil {
+		return err
+	}
+	n := uint64(by) //nolint:gosec // It wraps around, and so adds what is negative.
+	s.unopened += n
+	m.e.state.unopened += n
+	return nil
 }
 
 // marked reports whether a record has the mark, as the batch at hand leaves it.

@@ -83,6 +83,10 @@ func modelDump(m *fold.State) dump {
 			d["hold "+k.Tenant+" "+k.ID+" "+name] = position
 		}
 	}
+	for k, source := range m.Sources {
+		d["source "+k.Tenant+" "+k.ID+" "+Facts] = *source
+		d["source "+k.Tenant+" "+k.ID+" "+Memories] = *source
+	}
 	// A trace of which nothing is left but its name.
 	maps.DeleteFunc(d, func(_ string, v any) bool {
 		tr, ok := v.(TraceRow)
@@ -155,6 +159,15 @@ func viewDump(t fataler, s *Snapshot) dump {
 			return true, dec.err()
 		}))
 	}
+	for view, r := range map[string]pebble.Reader{Facts: s.facts, Memories: s.memories} {
+		must(scan(r, []byte{sortSource}, nil, func(k, v []byte) (bool, error) {
+			tenant, rest, _ := cutPart(k[1:])
+			source, _, _ := cutPart(rest)
+			state, err := decodeSource(v)
+			d["source "+tenant+" "+source+" "+view] = state
+			return true, err
+		}))
+	}
 	return d
 }
 
@@ -169,6 +182,8 @@ func checkViews(t fataler, v *Views, m *fold.State) {
 		t.Fatalf("views differ from the model (-model +view):\n%s", diff)
 	}
 	checkDerived(t, s)
+	checkReviews(t, s, m)
+	checkSums(t, s)
 	subjects := map[fold.Key]bool{}
 	for k, e := range m.Episodes {
 		subjects[fold.Key{Tenant: k.Tenant, ID: e.Subject}] = true
@@ -261,7 +276,7 @@ func checkFact(t fataler, s *Snapshot, m *fold.State, k fold.Key, f *fold.Fact) 
 		if err != nil || !slices.ContainsFunc(rows, func(r FactRow) bool { return r.Fact == k.ID && r.Masked == masked }) {
 			t.Fatalf("fact is not found by its source: %v", err)
 		}
-		if ref.Subject == "" {
+		if ref.Subject == "" || ref.Subject == f.Subject {
 			continue
 		}
 		rows, err = s.FactsBySourceSubject(k.Tenant, ref.Subject)
@@ -304,7 +319,16 @@ func checkSubject(t fataler, s *Snapshot, m *fold.State, k fold.Key) {
 		t.Fatalf("episodes differ:\n%s", diff)
 	}
 	var facts []*fold.Fact
-	docs := len(episodes)
+	docs, currentDocs := len(episodes), 0
+	for ek, e := range m.Episodes {
+		if ek.Tenant != k.Tenant || e.Subject != k.ID {
+			continue
+		}
+		src := m.Sources[fold.Key{Tenant: k.Tenant, ID: e.Source}]
+		if e.Source == "" || src == nil || src.IsCurrent(e.Revision, e.Position) {
+			currentDocs++
+		}
+	}
 	for fk, f := range m.Facts {
 		if fk.Tenant != k.Tenant || f.Subject != k.ID {
 			continue
@@ -316,6 +340,9 @@ func checkSubject(t fataler, s *Snapshot, m *fold.State, k fold.Key) {
 		facts = append(facts, f)
 		if indexed(&f.SlotFact, false) {
 			docs++
+			if isCurrent(m, k.Tenant, f, nil, nil) {
+				currentDocs++
+			}
 		}
 	}
 	if e, f := s.SubjectCounts(k.Tenant, k.ID); e != len(episodes) || f != all {
@@ -325,14 +352,48 @@ func checkSubject(t fataler, s *Snapshot, m *fold.State, k fold.Key) {
 	if err != nil || c.Eligible != docs {
 		t.Fatalf("index has %d documents, want %d: %v", c.Eligible, docs, err)
 	}
+	sources, err := s.Sources(k.Tenant)
+	if err != nil {
+		t.Fatalf("read sources: %v", err)
+	}
+	c, err = s.Candidates(context.Background(), index.Query{
+		Filter: index.Filter{Tenant: k.Tenant, Subjects: []string{k.ID}, Current: sources.Now().Filter()},
+	})
+	if err != nil || c.Eligible != currentDocs {
+		t.Fatalf("index has %d current documents, want %d: %v", c.Eligible, currentDocs, err)
+	}
 	_, total, err := s.MemoryIDs(k.Tenant, index.Filter{Subjects: []string{k.ID}}, 0)
 	if err != nil || total != len(episodes)+len(facts) {
 		t.Fatalf("memory ids: %d, want %d: %v", total, len(episodes)+len(facts), err)
 	}
-	checkFactLists(t, s, k, facts)
+	checkFactLists(t, s, m, k, facts)
 }
 
-func checkFactLists(t fataler, s *Snapshot, k fold.Key, facts []*fold.Fact) {
+// isCurrent goes by the sources of a fact one by one, now or as of a time.
+func isCurrent(m *fold.State, tenant string, f *fold.Fact, valid, known *time.Time) bool {
+	there := 0
+	for _, ref := range f.Sources {
+		if ref.Subject == "" {
+			continue
+		}
+		there++
+		src := m.Sources[fold.Key{Tenant: tenant, ID: ref.Source}]
+		if ref.Source == "" || src == nil {
+			return true
+		}
+		var recorded time.Time
+		if known != nil {
+			recorded = *known
+		}
+		if valid == nil && src.IsCurrent(ref.Revision, ref.At) ||
+			valid != nil && src.WasCurrent(ref.Revision, ref.At, *valid, recorded) {
+			return true
+		}
+	}
+	return there == 0
+}
+
+func checkFactLists(t fataler, s *Snapshot, m *fold.State, k fold.Key, facts []*fold.Fact) {
 	t.Helper()
 	times := []time.Time{day(-1), day(3), day(9), day(40)}
 	known := []*time.Time{nil}
@@ -368,8 +429,13 @@ func checkFactLists(t fataler, s *Snapshot, k fold.Key, facts []*fold.Fact) {
 					if mode == "history" {
 						trueAt = r.Status == events.StatusActive || r.Status == events.StatusSuperseded || r.Status == events.StatusRetracted
 					}
-					if trueAt {
-						want = append(want, f.Fact+" "+string(r.Status))
+					var valid *time.Time
+					if mode != "history" && (kn != nil || mode == "as of") {
+						valid = &at
+					}
+					current := isCurrent(m, k.Tenant, f, valid, kn)
+					if trueAt && (current || mode == "history") {
+						want = append(want, fmt.Sprint(f.Fact, r.Status, !current))
 					}
 				}
 				slices.Sort(want)
@@ -380,7 +446,7 @@ func checkFactLists(t fataler, s *Snapshot, k fold.Key, facts []*fold.Fact) {
 						t.Fatalf("list facts: %v", err)
 					}
 					for _, r := range rows {
-						got = append(got, r.Fact+" "+string(r.Status))
+						got = append(got, fmt.Sprint(r.Fact, r.Status, r.Retired))
 					}
 					filter.After = next
 				}
@@ -431,7 +497,7 @@ func checkDerived(t fataler, s *Snapshot) {
 		}
 	}
 	for _, tenant := range tenantsIn(s) {
-		if _, _, err := s.Reviews(tenant, "", 1_000); err != nil {
+		if _, _, err := s.Reviewed(tenant, "", 1_000); err != nil {
 			t.Fatalf("review row leads nowhere: %v", err)
 		}
 	}
@@ -446,9 +512,69 @@ func checkDerived(t fataler, s *Snapshot) {
 	}
 }
 
+// checkSums holds that the sum of each subject is that of its records, and that nothing is left to clear.
+func checkSums(t fataler, s *Snapshot) {
+	t.Helper()
+	for _, r := range []pebble.Reader{s.facts, s.memories, s.traces} {
+		want, got := map[string]subjectSum{}, map[string]subjectSum{}
+		err := scan(r, nil, nil, func(k, v []byte) (bool, error) {
+			switch k[0] {
+			case sortClearing:
+				t.Fatalf("something is left to clear")
+			case sortSum:
+				sum, err := decodeSum(v)
+				if err == nil {
+					got[string(k)] = *sum
+				}
+				return true, err
+			}
+			sum := sumOfRow(k)
+			switch k[0] {
+			case sortTrace:
+				st := newTraceState()
+				if err := decodeTrace(v, st); err != nil {
+					return false, err
+				}
+				if st.Subject != "" {
+					tenant, _, _ := cutPart(k[1:])
+					sum = sumKey(tenant, st.Subject)
+				}
+			case sortUnopened:
+				tenant, rest, _ := cutPart(k[1:])
+				sid, _, _ := cutPart(rest)
+				sum = sumKey(tenant, sid)
+			}
+			if sum == nil {
+				return true, nil
+			}
+			w := want[string(sum)]
+			switch k[0] {
+			case sortUnopened:
+				w.unopened++
+				w.records--
+			case sortEpisode:
+				w.episodes++
+			case sortFact:
+				w.facts++
+			}
+			if w.records++; k[0] != sortUnopened {
+				w.digest.add(rowDigest(k, v))
+			}
+			want[string(sum)] = w
+			return true, nil
+		})
+		if err != nil {
+			t.Fatalf("scan: %v", err)
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(subjectSum{})); diff != "" {
+			t.Fatalf("sums of subjects differ:\n%s", diff)
+		}
+	}
+}
+
 func tenantsIn(s *Snapshot) []string {
 	seen := map[string]bool{}
-	if err := scan(s.facts, []byte{sortReview}, nil, func(k, _ []byte) (bool, error) {
+	if err := scan(s.facts, []byte{sortReviewed}, nil, func(k, _ []byte) (bool, error) {
 		tenant, _, _ := cutPart(k[1:])
 		seen[tenant] = true
 		return true, nil

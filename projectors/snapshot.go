@@ -26,6 +26,9 @@ type Snapshot struct {
 	// holds are counted in the views that know them.
 	holds   uint64
 	heldSet func() map[subjectID]bool
+	// version is of the sources, which sources keeps between snapshots.
+	version sourcesVersion
+	sources *sourceCache
 }
 
 // Snapshot returns the views as they stand. It must be closed.
@@ -33,7 +36,7 @@ func (v *Views) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("take snapshot: %w", err)
 	}
-	s := &Snapshot{index: v.index}
+	s := &Snapshot{index: v.index, sources: &v.sources}
 	for i, l := range v.lanes {
 		g, err := l.acquire()
 		if err != nil {
@@ -41,17 +44,17 @@ func (v *Views) Snapshot(ctx context.Context) (*Snapshot, error) {
 		}
 		s.held = append(s.held, g)
 		snap := g.db.NewSnapshot()
+		state, stateErr := readState(snap)
 		switch l.spec.name {
 		case Facts:
-			s.facts = snap
+			s.facts, s.version.facts, s.version.factsCount = snap, g.db, state.sources
 		case Memories:
-			s.memories = snap
+			s.memories, s.version.memories, s.version.memoryCount = snap, g.db, state.sources
 		case Traces:
 			s.traces = snap
 		}
-		state, err := readState(snap)
-		if err != nil {
-			return nil, errors.Join(err, s.Close())
+		if stateErr != nil {
+			return nil, errors.Join(stateErr, s.Close())
 		}
 		if i == 0 || state.position < s.position {
 			s.position = state.position

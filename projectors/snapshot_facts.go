@@ -175,9 +175,16 @@ func (s *Snapshot) Facts(tenant string, f FactFilter) (rows []FactAt, next strin
 	if f.ValidAt != nil {
 		q.at = *f.ValidAt
 	}
+	sources, err := s.Sources(tenant)
+	if err != nil {
+		return nil, "", err
+	}
+	if q.current = sources.Now(); !f.History && (f.ValidAt != nil || f.KnownAt != nil) {
+		q.current = sources.At(q.at, f.KnownAt)
+	}
 	// A slot whose facts have all ended has no row for current reads, though some were true at an earlier time.
 	if !f.History && f.KnownAt == nil && f.ValidAt == nil {
-		return q.current()
+		return q.now()
 	}
 	return q.all()
 }
@@ -188,7 +195,9 @@ type factQuery struct {
 	f      *FactFilter
 	limit  int
 	at     time.Time
-	rows   []FactAt
+	// current is by the sources.
+	current Currency
+	rows    []FactAt
 }
 
 func (q *factQuery) bounds(sort byte) (prefix, from []byte, err error) {
@@ -197,8 +206,8 @@ func (q *factQuery) bounds(sort byte) (prefix, from []byte, err error) {
 	return prefix, from, err
 }
 
-// current reads the rows that hold what current reads need. A slot that changed after the asked time is read in full.
-func (q *factQuery) current() (rows []FactAt, next string, err error) {
+// now reads the rows that hold what current reads need. A slot that changed after the asked time is read in full.
+func (q *factQuery) now() (rows []FactAt, next string, err error) {
 	prefix, from, err := q.bounds(sortNow)
 	if err != nil {
 		return nil, "", err
@@ -248,6 +257,10 @@ func (q *factQuery) take(slot string, fact *events.SlotFact, r Revision) {
 	}
 	row := FactAt{FactRow: FactRow{Tenant: q.tenant, Slot: slot, SlotFact: *fact}, Revision: r}
 	row.Valid, row.Status = r.Valid, r.Status
+	row.Retired = !q.current.Fact(fact)
+	if row.Retired && !q.f.History {
+		return
+	}
 	q.rows = append(q.rows, row)
 }
 
@@ -390,43 +403,4 @@ func (s *Snapshot) lineage(tenant string, prefix key) ([]FactRow, error) {
 		return true, nil
 	})
 	return list, err
-}
-
-// Reviews returns one page of the candidates whose decision is review or quarantine, oldest first, and the cursor of the
-// next page, empty if there is none.
-func (s *Snapshot) Reviews(tenant, after string, limit int) (rows []FactRow, next string, err error) {
-	limit = pageLimit(limit)
-	prefix := newKey(sortReview).part(tenant)
-	from, err := cursorUnder(after, prefix)
-	if err != nil {
-		return nil, "", err
-	}
-	err = scan(s.facts, prefix, from, func(k, value []byte) (bool, error) {
-		if len(rows) == limit {
-			next = cursor(k)
-			return false, nil
-		}
-		o, ok := cutOrder(k[len(prefix):])
-		if !ok {
-			return false, errRow(sortReview)
-		}
-		sid, rest, ok := cutPart(value)
-		if !ok {
-			return false, errRow(sortReview)
-		}
-		slot, _, ok := cutPart(rest)
-		if !ok {
-			return false, errRow(sortReview)
-		}
-		if gone, err := has(s.facts, subjectTombKey(tenant, sid)); gone || err != nil {
-			return true, err
-		}
-		stored, err := s.storedFact(tenant, sid, slot, o)
-		if err != nil {
-			return false, err
-		}
-		rows = append(rows, FactRow{Tenant: tenant, Slot: slot, SlotFact: stored.fact})
-		return true, nil
-	})
-	return rows, next, err
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/projectors/index"
 )
@@ -116,22 +118,25 @@ func (f *EpisodeFilter) admits(r *EpisodeRow) bool {
 		(f.From == nil || !r.OccurredAt.Before(*f.From)) && (f.To == nil || r.OccurredAt.Before(*f.To))
 }
 
-// SubjectCounts returns how many episodes and facts, candidates included, are kept of the subject. It reads the keys of all
-// of them; what cannot be read is not counted.
+// SubjectCounts returns how many episodes and facts, candidates included, are kept of the subject. What cannot be read is not
+// counted.
 func (s *Snapshot) SubjectCounts(tenant, sid string) (episodes, facts int) {
-	count := func(n *int) func(k, v []byte) (bool, error) {
-		return func([]byte, []byte) (bool, error) {
-			*n++
-			return true, nil
+	k := sumKey(tenant, sid)
+	read := func(r pebble.Reader, of func(*subjectSum) uint64) (n int) {
+		_, err := get(r, k, func(value []byte) error {
+			sum, err := decodeSum(value)
+			if err == nil {
+				n = int(of(sum)) //nolint:gosec // a count.
+			}
+			return err
+		})
+		if err != nil {
+			return 0
 		}
+		return n
 	}
-	if err := scan(s.memories, newKey(sortEpisode).part(tenant).part(sid), nil, count(&episodes)); err != nil {
-		return episodes, facts
-	}
-	if err := scan(s.facts, factsOf(tenant, sid), nil, count(&facts)); err != nil {
-		return episodes, facts
-	}
-	return episodes, facts
+	return read(s.memories, func(sum *subjectSum) uint64 { return sum.episodes }),
+		read(s.facts, func(sum *subjectSum) uint64 { return sum.facts })
 }
 
 // MemoryIDs returns the first limit memories that pass the filter, episodes before facts, and how many do in all. Unlike the
@@ -215,7 +220,8 @@ func admits(f *index.Filter, d *index.Doc) bool {
 		f.OccurredToUS != nil && d.OccurredUS >= *f.OccurredToUS,
 		d.Trust < f.MinTrust,
 		d.ExpiresUS != 0 && d.ExpiresUS <= f.NowUS,
-		slices.Contains(f.Exclude, d.ID):
+		slices.Contains(f.Exclude, d.ID),
+		len(d.Origins) > 0 && !slices.ContainsFunc(d.Origins, f.Admits):
 		return false
 	}
 	if d.Kind != index.Fact || f.ValidAtUS == nil {

@@ -22,9 +22,8 @@ type viewState struct {
 	unopened uint64
 	// holds is the number of legal holds.
 	holds uint64
-	// denied is the position of the last tombstone of a subject whose rows no reader gets to see any more, though they may still
-	// be there. It is not stored.
-	denied uint64
+	// sources is the number of commits of sources that were folded.
+	sources uint64
 }
 
 func stateKey() []byte { return newKey(sortState).part("state") }
@@ -40,6 +39,7 @@ func (s *viewState) encode() []byte {
 	e.uint(s.parked)
 	e.uint(s.unopened)
 	e.uint(s.holds)
+	e.uint(s.sources)
 	return e.b
 }
 
@@ -60,6 +60,9 @@ func readState(r pebble.Reader) (s viewState, err error) {
 	s.records, s.parked, s.unopened = d.uint(), d.uint(), d.uint()
 	if len(d.b) > 0 { // a view of an older format has none
 		s.holds = d.uint()
+	}
+	if len(d.b) > 0 { // as above
+		s.sources = d.uint()
 	}
 	if err := d.err(); err != nil || !ok {
 		return viewState{}, fmt.Errorf("read state: %w", ErrCorrupt)

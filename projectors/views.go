@@ -18,6 +18,8 @@ type Views struct {
 	index *pebbleindex.Index
 	// lanes are in the order of the names of their projections.
 	lanes []*lane
+	// sources are kept between reads.
+	sources sourceCache
 }
 
 // Open opens the views in a folder, or begins them there, and checks that they were built from this log and by this
@@ -80,18 +82,10 @@ func (v *Views) WaitFor(ctx context.Context, position uint64) error {
 	return nil
 }
 
-// WaitDenied returns when readers of every serving view see nothing any more of what a tombstone at the position ends, and
-// everything before it is folded. The rows of a subject may still be there then, and what comes after is not folded while they
-// are cleared: it takes no longer the more is kept of the subject, which [Views.WaitFor] does. If the context ends first, the
-// error matches [events.ErrBehind].
-func (v *Views) WaitDenied(ctx context.Context, position uint64) error {
-	for _, l := range v.lanes {
-		if err := l.waitDenied(ctx, position); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// WaitDenied returns when readers of every serving view see nothing any more of what a tombstone at the position ends, which is
+// when it is folded: it takes no longer the more is kept of the subject. The rows may still be there; they are cleared beside the
+// commits that come after. If the context ends first, the error matches [events.ErrBehind].
+func (v *Views) WaitDenied(ctx context.Context, position uint64) error { return v.WaitFor(ctx, position) }
 
 // Position returns the lowest position of the serving views.
 func (v *Views) Position() uint64 {

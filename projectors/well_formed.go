@@ -10,7 +10,7 @@ import (
 func wellFormed(e events.Event) bool {
 	switch e := e.(type) {
 	case events.EpisodeCaptured:
-		return events.ValidToken(e.Subject) && optionalTokens(e.Class, e.Session, e.Source) && tokens(e.Entities) &&
+		return events.ValidToken(e.Subject) && optionalTokens(e.Class, e.Session, e.Source, e.Revision) && tokens(e.Entities) &&
 			tokens(e.Labels)
 	case events.EpisodeQuarantined:
 		return events.ValidToken(e.Subject) && optionalTokens(e.Class)
@@ -56,7 +56,7 @@ func wellFormed(e events.Event) bool {
 
 func sourceTokens(sources []events.SourceRef) bool {
 	for _, s := range sources {
-		if !events.ValidToken(s.Episode) || !optionalTokens(s.Subject) {
+		if !events.ValidToken(s.Episode) || !optionalTokens(s.Subject, s.Source, s.Revision) {
 			return false
 		}
 	}

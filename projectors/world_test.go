@@ -160,6 +160,7 @@ func (w *world) class(t fataler, tenant, category string) string {
 type captured struct {
 	tenant, sid, id, class string
 	event                  events.EpisodeCaptured
+	at                     uint64
 }
 
 // episode builds the event that captures a text.
@@ -178,8 +179,28 @@ func (w *world) episode(t fataler, tenant, subject, id, text string) (events.Epi
 func (w *world) capture(t fataler, tenant, subject, text string) captured {
 	t.Helper()
 	e, c := w.episode(t, tenant, subject, w.id("episode"), text)
-	w.append(t, tenant, events.KindEpisode, c.id, e)
+	c.at = w.append(t, tenant, events.KindEpisode, c.id, e)
 	return c
+}
+
+// captureOf captures an episode that a revision of a source says, empty if it does not name it.
+func (w *world) captureOf(t fataler, tenant, subject, text, source, revision string) captured {
+	t.Helper()
+	e, c := w.episode(t, tenant, subject, w.id("episode"), text)
+	e.Source, e.Revision = source, revision
+	c.event, c.at = e, w.append(t, tenant, events.KindEpisode, c.id, e)
+	return c
+}
+
+// revise makes a revision of a source the current one.
+func (w *world) revise(t fataler, tenant, source, revision string, effective time.Time) uint64 {
+	t.Helper()
+	return w.append(t, tenant, events.KindSource, source, events.SourceRevised{Revision: revision, EffectiveAt: effective})
+}
+
+// ref is how a fact names the episode that it was taken from.
+func (c captured) ref() events.SourceRef {
+	return events.SourceRef{Episode: c.id, Subject: c.sid, Source: c.event.Source, Revision: c.event.Revision, At: c.at}
 }
 
 func (w *world) forgetEpisode(t fataler, c captured) uint64 {
@@ -213,7 +234,7 @@ func (w *world) proposal(t fataler, tenant, subject, predicate, value string, fr
 		Content: w.seal(t, tenant, sid, class, events.KindFact, id, events.TypeFactProposed, content),
 	}
 	for _, s := range sources {
-		e.Sources = append(e.Sources, events.SourceRef{Episode: s.id, Subject: s.sid})
+		e.Sources = append(e.Sources, s.ref())
 	}
 	return e
 }
@@ -301,6 +322,17 @@ func (r *running) waitFor(t fataler, position uint64) {
 		default:
 		}
 		t.Fatalf("wait for %d: %v", position, err)
+	}
+	clearAll(t, r.Views)
+}
+
+// clearAll clears what is left of forgotten subjects, beside the views that do so themselves.
+func clearAll(t fataler, v *Views) {
+	t.Helper()
+	for _, l := range v.lanes {
+		if err := l.clear(context.Background()); err != nil {
+			t.Fatalf("clear: %v", err)
+		}
 	}
 }
 

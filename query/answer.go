@@ -38,21 +38,22 @@ type Result struct {
 // Fact is one version of a fact: what was held true, when, and since when the
 // log knows.
 type Fact struct {
-	ID             string            `json:"id"`
-	Subject        string            `json:"subject"`
-	Predicate      string            `json:"predicate"`
-	Value          jsontext.Value    `json:"value"`
-	Category       string            `json:"category"`
-	Scope          string            `json:"scope"`
-	Confidence     float64           `json:"confidence"`
-	Trust          events.Trust      `json:"trust"`
-	SourceEpisodes []string          `json:"source_episodes"`
-	Provenance     []events.Source   `json:"provenance"`
-	ObservedAt     events.Time       `json:"observed_at"`
-	CreatedAt      events.Time       `json:"created_at"`
-	ReviewedAt     *events.Time      `json:"reviewed_at"`
-	ExpiresAt      *events.Time      `json:"expires_at"`
-	Status         events.FactStatus `json:"status"`
+	ID             string          `json:"id"`
+	Subject        string          `json:"subject"`
+	Predicate      string          `json:"predicate"`
+	Value          jsontext.Value  `json:"value"`
+	Category       string          `json:"category"`
+	Scope          string          `json:"scope"`
+	Confidence     float64         `json:"confidence"`
+	Trust          events.Trust    `json:"trust"`
+	SourceEpisodes []string        `json:"source_episodes"`
+	Provenance     []events.Source `json:"provenance"`
+	ObservedAt     events.Time     `json:"observed_at"`
+	CreatedAt      events.Time     `json:"created_at"`
+	ReviewedAt     *events.Time    `json:"reviewed_at"`
+	ExpiresAt      *events.Time    `json:"expires_at"`
+	// Status is a state of the slot, or [StatusRetired].
+	Status events.FactStatus `json:"status"`
 	// ValidFrom and ValidTo bound the stretch that holds the time asked about,
 	// or else the whole of what is valid; nil if nothing is, a nil ValidTo
 	// beside a ValidFrom is open.
@@ -136,6 +137,9 @@ type Episode struct {
 	RecordedAt      events.Time               `json:"recorded_at"`
 	// Recorded is the position of its capture.
 	Recorded uint64 `json:"recorded_position"`
+	// Retired says that it is of an earlier revision of its source: it is kept as
+	// what happened, and is not recalled.
+	Retired bool `json:"retired,omitempty"`
 }
 
 // EpisodeAnswer is one episode and the position at which it was read.

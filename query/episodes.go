@@ -37,7 +37,7 @@ func (s *Service) Episode(ctx context.Context, caller events.Caller, req RecordR
 	case row.Forgotten:
 		return EpisodeAnswer{}, events.ErrForgotten
 	}
-	episodes, err := s.episodes(ctx, []projectors.EpisodeRow{row})
+	episodes, err := s.episodes(ctx, r, []projectors.EpisodeRow{row})
 	if err != nil {
 		return EpisodeAnswer{}, err
 	}
@@ -83,7 +83,7 @@ func (s *Service) Episodes(ctx context.Context, caller events.Caller, req Episod
 	if err != nil {
 		return EpisodesAnswer{}, fmt.Errorf("list episodes: %w", err)
 	}
-	if answer.Episodes, err = s.episodes(ctx, rows); err != nil {
+	if answer.Episodes, err = s.episodes(ctx, r, rows); err != nil {
 		return EpisodesAnswer{}, err
 	}
 	answer.Cursor = encodeCursor(r.tenant, req.question(), next)
@@ -97,10 +97,14 @@ func (r *EpisodesRequest) question() string {
 
 // episodes opens rows, looks for tombstones and holds once more and turns what is left
 // into answers.
-func (s *Service) episodes(ctx context.Context, rows []projectors.EpisodeRow) ([]Episode, error) {
+func (s *Service) episodes(ctx context.Context, r *reading, rows []projectors.EpisodeRow) ([]Episode, error) {
 	out := make([]Episode, 0, len(rows))
 	if len(rows) == 0 {
 		return out, nil
+	}
+	current, err := r.current()
+	if err != nil {
+		return nil, err
 	}
 	items := make([]seal.Item, len(rows))
 	for i := range rows {
@@ -130,7 +134,9 @@ func (s *Service) episodes(ctx context.Context, rows []projectors.EpisodeRow) ([
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, newEpisode(&rows[i], &content))
+		e := newEpisode(&rows[i], &content)
+		e.Retired = !current.Episode(&rows[i])
+		out = append(out, e)
 	}
 	return out, nil
 }

@@ -95,7 +95,12 @@ func (s *Service) Fact(ctx context.Context, caller events.Caller, req RecordRequ
 	if !found {
 		return FactAnswer{}, events.ErrForgotten
 	}
-	facts, err := s.facts(ctx, []projectors.FactAt{{FactRow: row, Revision: rev}}, r.now)
+	current, err := r.current()
+	if err != nil {
+		return FactAnswer{}, err
+	}
+	one := projectors.FactAt{FactRow: row, Revision: rev, Retired: !current.Fact(&row.SlotFact)}
+	facts, err := s.facts(ctx, []projectors.FactAt{one}, r.now)
 	if err != nil {
 		return FactAnswer{}, err
 	}
@@ -123,6 +128,10 @@ func (s *Service) FactHistory(ctx context.Context, caller events.Caller, req Rec
 	if err != nil {
 		return HistoryAnswer{}, fmt.Errorf("read revisions: %w", err)
 	}
+	current, err := r.current()
+	if err != nil {
+		return HistoryAnswer{}, err
+	}
 	rows := make([]projectors.FactAt, 0, len(revisions))
 	known := map[string]projectors.FactRow{row.Fact: row}
 	for _, rev := range revisions {
@@ -140,7 +149,8 @@ func (s *Service) FactHistory(ctx context.Context, caller events.Caller, req Rec
 			continue
 		}
 		f.Status, f.Valid = rev.Status, rev.Valid
-		rows = append(rows, projectors.FactAt{FactRow: f, Revision: rev})
+		retired := rev.RecordedTo.IsZero() && !current.Fact(&f.SlotFact)
+		rows = append(rows, projectors.FactAt{FactRow: f, Revision: rev, Retired: retired})
 	}
 	answer := HistoryAnswer{Position: r.snap.Position()}
 	if answer.Versions, err = s.facts(ctx, rows, r.now); err != nil {
@@ -261,6 +271,9 @@ func newFact(row *projectors.FactAt, c *events.FactContent, at time.Time) Fact {
 	}
 	if f.Provenance == nil {
 		f.Provenance = []events.Source{}
+	}
+	if f.Status == events.StatusActive && row.Retired {
+		f.Status, f.SupersededBy = StatusRetired, ""
 	}
 	if f.Status == events.StatusActive {
 		f.SupersededBy = "" // then it lost a stretch of the past only, or this version is from before

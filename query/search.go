@@ -49,6 +49,8 @@ type search struct {
 	at    time.Time
 	known *time.Time
 	asOf  bool
+	// current is by the sources, at the same times.
+	current projectors.Currency
 }
 
 // newSearch turns a request into what the index is asked. With a time of its
@@ -87,6 +89,10 @@ func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, vector [
 		reading: r, words: question, occurred: req.Occurred, at: req.AsOf.Or(r.now), asOf: req.AsOf != nil,
 	}
 	out.known = throughMicro(req.KnownAt)
+	if err := out.currency(); err != nil {
+		return nil, err
+	}
+	q.Current = out.current.Filter()
 	out.queries = out.split(q)
 	return out, nil
 }
@@ -229,7 +235,8 @@ func (q *search) eligibleEpisode(c *candidate) (bool, error) {
 	switch {
 	case q.asOf && row.OccurredAt.After(q.at),
 		q.known != nil && row.RecordedAt.After(*q.known),
-		!q.occurred.contains(row.OccurredAt):
+		!q.occurred.contains(row.OccurredAt),
+		!q.current.Episode(row):
 		return false, nil
 	}
 	c.episode = row
@@ -243,7 +250,8 @@ func (q *search) eligibleFact(c *candidate) (bool, error) {
 	}
 	switch {
 	case expired(&row.SlotFact, q.now),
-		!q.occurred.contains(row.ObservedAt):
+		!q.occurred.contains(row.ObservedAt),
+		!q.current.Fact(&row.SlotFact):
 		return false, nil
 	}
 	held, err := q.heldTrue(row)
@@ -252,6 +260,14 @@ func (q *search) eligibleFact(c *candidate) (bool, error) {
 	}
 	c.fact = row
 	return true, nil
+}
+
+// recorded is the time of record asked about, zero for all that is known.
+func (q *search) recorded() time.Time {
+	if q.known == nil {
+		return time.Time{}
+	}
+	return *q.known
 }
 
 // heldTrue reports whether the fact was true at the valid time, as far as was

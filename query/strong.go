@@ -10,8 +10,8 @@ import (
 )
 
 // confirm asks the log itself for the last word on each candidate and keeps
-// those that it still bears out: what was forgotten, held, superseded or retracted
-// after the views were read is not shown.
+// those that it still bears out: what was forgotten, held, superseded, retracted or
+// retired after the views were read is not shown.
 func (s *Service) confirm(ctx context.Context, q *search, chunk []ranked) ([]ranked, error) {
 	kept := make([]ranked, 0, len(chunk))
 	w := s.witness(q.token)
@@ -27,18 +27,20 @@ func (s *Service) confirm(ctx context.Context, q *search, chunk []ranked) ([]ran
 	return kept, nil
 }
 
-// witness reads the log and remembers its tombstones and holds for one question.
+// witness reads the log and remembers its tombstones, holds and revisions for one question.
 type witness struct {
 	log       events.AggregateReader
 	token     string
 	forgotten map[events.Aggregate]bool
 	subjects  map[string]events.SubjectState
+	sources   map[string]events.SourceState
 }
 
 func (s *Service) witness(token string) *witness {
 	return &witness{
 		log: s.log, token: token,
 		forgotten: make(map[events.Aggregate]bool), subjects: make(map[string]events.SubjectState),
+		sources: make(map[string]events.SourceState),
 	}
 }
 
@@ -46,6 +48,10 @@ func (w *witness) bearsOut(ctx context.Context, q *search, c *candidate) (bool, 
 	if c.episode != nil {
 		held, err := w.held(ctx, c.episode.Subject)
 		if err != nil || held {
+			return false, err
+		}
+		current, err := w.isCurrent(ctx, q, c.episode.Source, c.episode.Revision, c.episode.Position)
+		if err != nil || !current {
 			return false, err
 		}
 		return w.alive(ctx, c.episode.Subject, c.ID)
@@ -72,7 +78,7 @@ func (w *witness) bearsOut(ctx context.Context, q *search, c *candidate) (bool, 
 	if err := w.hideSources(ctx, c.fact); err != nil {
 		return false, err
 	}
-	return w.hasSource(ctx, f)
+	return w.hasSource(ctx, q, f)
 }
 
 // hideSources takes the sources out of a fact that are under a legal hold.
@@ -91,18 +97,25 @@ func (w *witness) hideSources(ctx context.Context, row *projectors.FactRow) erro
 	return nil
 }
 
-// hasSource reports whether a source of the fact is left that was not forgotten,
-// or whether it never had one that existed. One that is held is not forgotten.
-func (w *witness) hasSource(ctx context.Context, f *events.SlotFact) (bool, error) {
+// hasSource reports whether a source of the fact is left that was not forgotten
+// and is current, or whether it never had one that existed. One that is held is not
+// forgotten.
+func (w *witness) hasSource(ctx context.Context, q *search, f *events.SlotFact) (bool, error) {
 	existed := false
 	for _, src := range f.Sources {
 		if src.Subject == "" {
 			continue
 		}
 		existed = true
-		alive, err := w.alive(ctx, src.Subject, src.Episode)
-		if err != nil || alive {
-			return alive, err
+		ok, err := w.isCurrent(ctx, q, src.Source, src.Revision, src.At)
+		if err != nil {
+			return false, err
+		}
+		if ok {
+			ok, err = w.alive(ctx, src.Subject, src.Episode)
+		}
+		if err != nil || ok {
+			return ok, err
 		}
 	}
 	return !existed, nil

@@ -17,15 +17,16 @@ type captureCmd struct {
 	Category   string   `help:"Consent category."`
 	SourceKind string   `help:"Kind of the source record." default:"cli"`
 	SourceRef  string   `help:"Where the source record is." default:"-"`
+	Revision   string   `help:"Which revision of the source it was taken from."`
 	Entity     []string `help:"Entities named."`
 	Key        string   `help:"Idempotency key."`
 }
 
 // Run captures one episode.
 func (k captureCmd) Run(ctx context.Context, c *cli, t terminal) error {
-	body := map[string]any{
-		"subject": k.Subject, "text": k.Text, "source": map[string]any{"kind": k.SourceKind, "ref": k.SourceRef},
-	}
+	source := map[string]any{"kind": k.SourceKind, "ref": k.SourceRef}
+	put(source, "revision", k.Revision)
+	body := map[string]any{"subject": k.Subject, "text": k.Text, "source": source}
 	put(body, "occurred_at", k.OccurredAt)
 	put(body, "session", k.Session)
 	put(body, "category", k.Category)

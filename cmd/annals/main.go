@@ -42,6 +42,7 @@ type cli struct {
 	Propose proposeCmd `cmd:"" help:"Propose a fact."`
 	Recall  recallCmd  `cmd:"" help:"Recall memories."`
 	Facts   factsCmd   `cmd:"" help:"Show facts: current, as of a time, or their history."`
+	Source  sourceCmd  `cmd:"" help:"Say which revision of a source is current, or show its revisions."`
 	Forget  forgetCmd  `cmd:"" help:"Forget records, or everything about a subject."`
 	Erasure erasureCmd `cmd:"" help:"Show how far an erasure has come."`
 	Receipt receiptCmd `cmd:"" help:"Print the signed receipt of an erasure, or verify one."`
@@ -49,8 +50,8 @@ type cli struct {
 	Backup  backupCmd  `cmd:"" help:"Copy the memory into artefacts, while it runs or not."`
 	Restore restoreCmd `cmd:"" help:"Put a memory back from artefacts; nothing that was forgotten comes back."`
 	Rotate  rotateCmd  `cmd:"" name:"rotate-root" help:"Give the root a fresh key; older copies of the keys are dead then."`
-	Retain  retainCmd  `cmd:"" name:"retention" help:"Show what the retention schedule ends."`
 	Policy  policyCmd  `cmd:"" help:"Check, activate, show or simulate the policy that decides on candidates."`
+	Retain  retainCmd  `cmd:"" name:"retention" help:"Show what the retention schedule ends."`
 	Replay  replayCmd  `cmd:"" help:"Rebuild a view from the log and compare digests."`
 	Verify  verifyCmd  `cmd:"" help:"Compare the log with its ledger, and every view with a fresh fold of the log."`
 	Prove   proveCmd   `cmd:"" help:"Prove that the signed tree covers a position of the log."`

@@ -22,6 +22,8 @@ type State struct {
 
 	// Holds are the legal holds by subject and by name, with the position since which each is on.
 	Holds map[Key]map[string]uint64
+	// Sources are those with revisions.
+	Sources map[Key]*events.SourceState
 
 	slots map[Key]*slot
 }
@@ -80,7 +82,7 @@ func New() *State {
 	return &State{
 		Episodes: map[Key]*Episode{}, Facts: map[Key]*Fact{}, Traces: map[Key]*Trace{},
 		Subjects: map[Key]Tombstone{}, EpisodeTombs: map[Key]Tombstone{}, FactTombs: map[Key]Tombstone{},
-		Holds: map[Key]map[string]uint64{}, slots: map[Key]*slot{},
+		Holds: map[Key]map[string]uint64{}, Sources: map[Key]*events.SourceState{}, slots: map[Key]*slot{},
 	}
 }
 
@@ -108,6 +110,14 @@ func (s *State) episodeGone(tenant, id, sid string) bool {
 func (s *State) Apply(r events.Recorded) {
 	if r.Aggregate.Kind == events.KindFact {
 		s.applySlot(r)
+		return
+	}
+	if r.Aggregate.Kind == events.KindSource {
+		k := Key{r.Aggregate.Tenant, r.Aggregate.ID}
+		if s.Sources[k] == nil {
+			s.Sources[k] = &events.SourceState{}
+		}
+		s.Sources[k].Apply(r)
 		return
 	}
 	for _, e := range r.Events {

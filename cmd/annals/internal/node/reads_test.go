@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/annals-memory/annals/cmd/annals/internal/httpapi"
+	"github.com/annals-memory/annals/producers/policy"
 )
 
 // ask is one call of a route that can return text of a memory.
@@ -127,6 +128,10 @@ func silent(p planted) map[string]ask {
 		// Sealed, and the operator's alone.
 		"GET /v1/backups/{kind}":                         {path: "/v1/backups/data"},
 		"POST /v1/keys/rotate":                           {body: none, path: "/v1/keys/rotate"},
+		"GET /v1/policies/{name}":                        {path: "/v1/policies/promotion"},
+		"GET /v1/policies/{name}/history":                {path: "/v1/policies/promotion/history"},
+		"PUT /v1/policies/{name}":                        {body: obj{"text": policy.Default().Text()}, path: "/v1/policies/promotion"},
+		"POST /v1/policies/simulate":                     {body: none, path: "/v1/policies/simulate"},
 		"GET /v1/retention/preview":                      {path: "/v1/retention/preview"},
 		"GET /v1/erasures/{id}":                          {path: "/v1/erasures/" + p.episode},
 		"GET /v1/erasures/{id}/receipt":                  {path: "/v1/erasures/" + p.episode + "/receipt"},
@@ -135,6 +140,8 @@ func silent(p planted) map[string]ask {
 		"PUT /v1/subjects/{subject}/consents/{category}": {body: obj{"granted": true, "basis": p.word}, path: "/v1/subjects/" + p.subject + "/consents/" + p.word},
 		"POST /v1/episodes":                              {body: episode, path: "/v1/episodes"},
 		"POST /v1/episodes/batch":                        {body: obj{"items": []obj{episode}}, path: "/v1/episodes/batch"},
+		"POST /v1/sources/revisions":                     {body: obj{"source": obj{"kind": "chat", "ref": p.word}, "revision": p.word}, path: "/v1/sources/revisions"},
+		"GET /v1/sources":                                {path: "/v1/sources?kind=chat&ref=" + p.word},
 		"POST /v1/facts":                                 {body: fact, path: "/v1/facts"},
 		"POST /v1/facts/{id}/retract":                    {body: obj{"reason": "because of " + p.word}, path: "/v1/facts/" + p.fact + "/retract"},
 		"POST /v1/traces/{id}/use":                       {body: obj{"memory_ids": []string{p.episode}, "answer_ref": p.word}, path: "/v1/traces/" + p.trace + "/use"},
