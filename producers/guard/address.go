@@ -62,6 +62,9 @@ func near12(lower string, i int, word string) bool {
 
 // ipv6End is where the IPv6 address at i ends, or 0.
 func ipv6End(text string, i int) int {
+	if i > 0 && text[i-1] == ':' {
+		return 0 // inside of something else
+	}
 	to, colons := i, 0
 	for to < len(text) && to-i < 46 && (isHex(text[to]) || text[to] == ':' || text[to] == '.') {
 		if text[to] == ':' {

@@ -299,7 +299,7 @@ func phoneEnd(text string, n *number, near bool) int {
 			return 0
 		}
 	case near && (n.m > 1 || n.n >= 9 || first == '0'):
-	case n.m >= 2 && n.m <= 5 && n.groups[0] >= 2 && first == '0' && n.n >= 9 && n.separators&dot == 0:
+	case n.m >= 2 && n.m <= 5 && n.groups[0] >= 2 && first == '0' && (n.digits[1] != '0' && n.n >= 9 || n.n >= 11) && n.separators&dot == 0:
 	default:
 		return 0
 	}

@@ -108,6 +108,9 @@ func (s *Scanner) findPersonal(text, lower string) []Span {
 		switch {
 		case isDigit(c) && starts, c == '+' && starts, c == '(' && starts:
 			kind, to := t.number(text, lower, &near, i)
+			if to == 0 && t.ip && isDigit(c) {
+				kind, to = KindIP, ipv6End(text, i)
+			}
 			add(kind, i, to)
 		case t.ip && c == ':' && starts && i+1 < len(text) && text[i+1] == ':':
 			add(KindIP, i, ipv6End(text, i))
