@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -54,6 +55,8 @@ func kindOf(entity string) string {
 		return guard.KindIBAN
 	case "IP_ADDRESS":
 		return guard.KindIP
+	case "DATE_TIME": // of which only dates of birth are looked for
+		return guard.KindBirthDate
 	case "US_SSN":
 		return guard.KindSSN
 	case "CRYPTO":
@@ -75,7 +78,7 @@ func PII(s *guard.Scanner, dir string) (PIIReport, error) {
 	}
 	var sentences []sentence
 	if err := json.Unmarshal(text, &sentences); err != nil {
-		return PIIReport{}, fmt.Errorf("data set is not of the expected shape")
+		return PIIReport{}, errors.New("data set is not of the expected shape")
 	}
 	type counts struct{ n, found, any, hits, right int }
 	types := map[string]*counts{}
@@ -88,12 +91,12 @@ func PII(s *guard.Scanner, dir string) (PIIReport, error) {
 	for _, x := range sentences {
 		found := s.Find(x.Text)
 		right := make([]bool, len(found))
-		byte2 := offsets(x.Text)
+		at := offsets(x.Text)
 		for _, m := range x.Spans {
-			if m.From < 0 || m.To >= len(byte2) || m.From > m.To {
-				return PIIReport{}, fmt.Errorf("a span is outside of its text")
+			if m.From < 0 || m.To >= len(at) || m.From > m.To {
+				return PIIReport{}, errors.New("a span is outside of its text")
 			}
-			from, to := byte2[m.From], byte2[m.To]
+			from, to := at[m.From], at[m.To]
 			c := of(m.Type)
 			c.n++
 			same, some := false, false
@@ -135,7 +138,7 @@ func PII(s *guard.Scanner, dir string) (PIIReport, error) {
 // typeOf is what the data set calls a kind; a kind that it does not have is
 // called by its own name.
 func typeOf(kind string) string {
-	for _, name := range []string{"EMAIL_ADDRESS", "PHONE_NUMBER", "CREDIT_CARD", "IBAN_CODE", "IP_ADDRESS", "US_SSN", "CRYPTO"} {
+	for _, name := range []string{"EMAIL_ADDRESS", "PHONE_NUMBER", "DATE_TIME", "CREDIT_CARD", "IBAN_CODE", "IP_ADDRESS", "US_SSN", "CRYPTO"} {
 		if kindOf(name) == kind {
 			return name
 		}
