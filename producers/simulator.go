@@ -1,6 +1,7 @@
 package producers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func (s *Simulator) Simulate(ctx context.Context, caller events.Caller, r Simula
 	if err := permit(caller, events.RoleReviewer, events.RoleAdmin); err != nil {
 		return Simulation{}, err
 	}
-	run := &simulating{Simulator: s, limit: cmpLimit(r.Limit), subjects: map[string]events.SubjectState{}, awaited: map[string]events.FactProposed{}}
+	run := s.run(r.Limit)
 	var err error
 	if run.from, err = parseBound("from", r.From); err != nil {
 		return Simulation{}, err
@@ -68,22 +69,27 @@ func (s *Simulator) Simulate(ctx context.Context, caller events.Caller, r Simula
 	if err != nil && !unknown {
 		return Simulation{}, fmt.Errorf("find tenant: %w", err)
 	}
+	var by *policy.Policy
 	switch {
 	case r.Text != "":
-		run.policy, err = parsePolicy(r.Text)
+		by, err = parsePolicy(r.Text)
 	case unknown:
-		run.policy, err = s.gateway.policies.builtin, nil
+		by, err = s.gateway.policies.builtin, nil
 	default:
-		run.policy, err = s.gateway.policyOf(ctx, t.Token())
+		by, err = s.gateway.policyOf(ctx, t.Token())
 	}
 	if err != nil {
 		return Simulation{}, err
 	}
-	run.out = Simulation{Policy: versionOf(run.policy.Ref(), events.Recorded{}), Outcomes: []Outcome{}}
+	run.out.Policy = versionOf(by.Ref(), events.Recorded{})
 	if unknown {
 		return run.out, nil
 	}
 	run.tenant = t.Token()
+	run.do = func(d *simulated, content events.FactContent) error {
+		run.simulate(d, content, by)
+		return nil
+	}
 	if err := run.walk(ctx); err != nil {
 		return Simulation{}, err
 	}
@@ -91,11 +97,12 @@ func (s *Simulator) Simulate(ctx context.Context, caller events.Caller, r Simula
 	return run.out, nil
 }
 
-func cmpLimit(n int) int {
-	if n == 0 {
-		return DefaultSimulated
+func (s *Simulator) run(limit int) *simulating {
+	return &simulating{
+		Simulator: s, limit: cmp.Or(limit, DefaultSimulated),
+		subjects: map[string]events.SubjectState{}, awaited: map[string]events.FactProposed{},
+		out: Simulation{Outcomes: []Outcome{}},
 	}
-	return n
 }
 
 // bound is a place in the log: a position or a time.
@@ -128,12 +135,13 @@ func (b bound) isBefore(m *events.Message) bool {
 	return m.Position < b.position || m.RecordedAt.Before(b.at)
 }
 
-// simulating is a simulation on its way.
+// simulating is a walk over recorded decisions.
 type simulating struct {
 	*Simulator
 
-	tenant   string
-	policy   *policy.Policy
+	tenant string
+	// do is called with each decision that something can be said of.
+	do       func(d *simulated, content events.FactContent) error
 	from, to bound
 	limit    int
 	// awaited are the candidates that were read and not decided on yet.
@@ -275,7 +283,9 @@ func (s *simulating) flush(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("open candidate: %w", events.ErrCorrupt)
 		}
-		s.decide(&batch[i], content)
+		if err := s.do(&batch[i], content); err != nil {
+			return err
+		}
 	}
 	s.batch = s.batch[:0]
 	return nil
@@ -296,14 +306,14 @@ func (s *simulating) subject(ctx context.Context, sid string) (events.SubjectSta
 	return state, nil
 }
 
-// decide decides on one candidate as the gateway would have.
-func (s *simulating) decide(d *simulated, content events.FactContent) {
+// simulate decides on one candidate as the gateway would have.
+func (s *simulating) simulate(d *simulated, content events.FactContent, by *policy.Policy) {
 	was := d.decided.Decision
-	if !s.isOfGates(&d.decided) {
+	if !isOfGates(&d.decided) {
 		s.out.count(was, was, Sample{})
 		return
 	}
-	again := Again(d.decided, d.candidate, content, s.policy)
+	again := Again(d.decided, d.candidate, content, by)
 	gates, wouldBe := again.Gates, again.Decision
 	sample := Sample{Candidate: d.candidate.Fact, Position: d.position}
 	if i := slices.IndexFunc(gates, func(g events.Gate) bool { return g.Outcome == wouldBe }); i >= 0 {
@@ -314,6 +324,6 @@ func (s *simulating) decide(d *simulated, content events.FactContent) {
 
 // isOfGates reports whether it was the gates that decided, and no reviewer who
 // rejected or replaced the candidate, which no policy changes.
-func (*simulating) isOfGates(d *events.FactDecided) bool {
+func isOfGates(d *events.FactDecided) bool {
 	return !slices.ContainsFunc(d.Basis.Reviews, func(r events.ReviewBasis) bool { return r.Verdict != events.VerdictApprove })
 }

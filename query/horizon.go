@@ -1,21 +1,9 @@
 package query
 
-import (
-	"time"
-
-	"github.com/annals-memory/annals/events/token"
-)
+import "time"
 
 // horizons are by the token of a category.
 type horizons map[string]time.Duration
-
-func (s *Service) horizonTokens(r *reading) horizons {
-	tokens := make(horizons, len(s.horizons))
-	for category, d := range s.horizons {
-		tokens[token.Category(r.tenant, category)] = d
-	}
-	return tokens
-}
 
 func (h horizons) of(category string) time.Duration {
 	if d, ok := h[category]; ok {

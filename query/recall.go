@@ -41,6 +41,12 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 		return RecallAnswer{}, err
 	}
 	defer r.close()
+	if r.tuned, err = s.tune(ctx, r, req.Categories); err != nil {
+		return RecallAnswer{}, err
+	}
+	if req.Weights == nil && r.tuned.weights != nil {
+		weights, name = *r.tuned.weights, CategoryWeights
+	}
 	sid, results, err := s.recall(ctx, r, &req, weights, vector)
 	if err != nil {
 		return RecallAnswer{}, err
@@ -172,10 +178,9 @@ func (s *Service) ranked(ctx context.Context, q *search, w Weights, depth int) (
 	if err != nil {
 		return nil, false, err
 	}
-	horizons := s.horizonTokens(q.reading)
 	list := make([]ranked, 0, len(found))
 	for _, c := range found {
-		components := c.components(q, scale, horizons)
+		components := c.components(q, scale)
 		if components.Relevance = scale.fuse(c.signals); components.Relevance < relevanceFloor {
 			continue
 		}
@@ -224,9 +229,9 @@ func (s *Service) scale(ctx context.Context, q *search, list []candidate) (scale
 }
 
 // components are those that do not follow from the scale.
-func (c *candidate) components(q *search, scale scale, horizons horizons) Components {
+func (c *candidate) components(q *search, scale scale) Components {
 	out := Components{
-		Freshness:   Freshness(q.at, c.observed, horizons.of(c.category)),
+		Freshness:   Freshness(q.at, c.observed, q.tuned.horizons.of(c.category)),
 		Reliability: Reliability(c.trust),
 	}
 	if c.isDense {

@@ -62,6 +62,8 @@ func (v RetainedViews) Facts(ctx context.Context, tenant, after string, limit in
 		page[i] = retention.Memory{
 			Kind: events.KindFact, ID: rows[i].Fact, Subject: rows[i].Subject, Class: rows[i].Class, Status: rows[i].Status,
 			RecordedAt: rows[i].RecordedAt, ChangedAt: rows[i].ChangedTime, ExpiresAt: rows[i].ExpiresAt,
+			Waits:    rows[i].Status == events.StatusCandidate && (rows[i].Decision.Decision != "" || rows[i].Reopened > 0),
+			Reopened: rows[i].Reopened > 0,
 		}
 		for _, src := range rows[i].Sources {
 			if src.Subject != "" {

@@ -61,8 +61,11 @@ type Config struct {
 	Now func() time.Time
 	// Weights are by name; [DefaultWeightsName] has a default.
 	Weights map[string]Weights
-	// Horizons are by category; others have [DefaultHorizon].
+	// Horizons are by category; others have [DefaultHorizon]. What Tuner says of one
+	// comes first.
 	Horizons map[string]time.Duration
+	// Tuner says more of categories, tenant by tenant; nil says nothing.
+	Tuner Tuner
 }
 
 // Service answers questions. It is safe for concurrent use, starts no
@@ -76,6 +79,7 @@ type Service struct {
 	now      func() time.Time
 	named    map[string]Weights
 	horizons map[string]time.Duration
+	tuner    Tuner
 	tokens   *counter
 }
 
@@ -93,7 +97,7 @@ func New(c Config) (*Service, error) {
 	}
 	return &Service{
 		views: c.Views, keys: c.Keys, log: c.Log, traces: c.Traces, model: c.Model, now: c.Now,
-		named: named, horizons: maps.Clone(c.Horizons), tokens: newCounter(),
+		named: named, horizons: maps.Clone(c.Horizons), tuner: c.Tuner, tokens: newCounter(),
 	}, nil
 }
 
@@ -103,6 +107,8 @@ type reading struct {
 	token  string
 	snap   *projectors.Snapshot
 	now    time.Time
+	// tuned is what a recall goes by.
+	tuned tuned
 	// untrusted says that the caller is not told what became of a candidate.
 	untrusted bool
 }
@@ -141,7 +147,9 @@ func (s *Service) again(ctx context.Context, r *reading) (*reading, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot: %w", err)
 	}
-	return &reading{tenant: r.tenant, token: r.token, snap: fresh, now: r.now}, nil
+	same := *r
+	same.snap = fresh
+	return &same, nil
 }
 
 // silent reports whether nothing is shown of a subject: it is forgotten, or under

@@ -66,7 +66,9 @@ func (k previewCmd) Run(ctx context.Context, c *cli, t terminal) error {
 
 func printPreview(t terminal, p retention.Preview) error {
 	if !p.Scheduled {
-		return say(t, "there is no schedule: everything is kept\n")
+		if err := say(t, "there is no schedule: episodes and facts are kept\n"); err != nil {
+			return err
+		}
 	}
 	if err := say(t, "by %s %d would be erased\n", p.At.Format("2006-01-02 15:04:05Z07:00"), p.Total); err != nil {
 		return err

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -150,14 +152,16 @@ func (p *Policy) Category(name string) Category {
 	return Category{Retention: p.retention}
 }
 
-// Categories are the names of the categories that the policy speaks of, in order.
-func (p *Policy) Categories() []string {
-	names := make([]string, 0, len(p.categories))
-	for name := range p.categories {
-		names = append(names, name)
+// Categories yields the categories that the policy speaks of, in the order of their
+// names, which are in the form of [token.NFC].
+func (p *Policy) Categories() iter.Seq2[string, Category] {
+	return func(yield func(string, Category) bool) {
+		for _, name := range slices.Sorted(maps.Keys(p.categories)) {
+			if !yield(name, p.categories[name]) {
+				return
+			}
+		}
 	}
-	slices.Sort(names)
-	return names
 }
 
 // Retention is how long what is no fact is kept, of a category that has no

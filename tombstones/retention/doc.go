@@ -32,9 +32,16 @@
 //     is no fact: not decided on, waiting for a review, quarantined, or rejected.
 //     One that was merged into a fact of equal value goes with that fact.
 //
+// # What is no fact
+//
+// Beside the file, each tenant says how long what was proposed and did not become a
+// fact is kept: see [Settler]. A candidate ends when either of the two is over. One
+// whose review was taken back counts from then.
+//
 // # Guarantees
 //
-//   - What a file does not mention is kept, unless its default says otherwise.
+//   - What a file does not mention is kept, unless its default, or for a candidate the
+//     tenant, says otherwise.
 //   - A file that cannot be read in full changes nothing: the error names the line.
 //   - A subject under a legal hold keeps everything: holds are looked for in the log
 //     right before each batch is ended.

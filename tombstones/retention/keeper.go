@@ -23,11 +23,13 @@ const (
 // ErrConfig says that a keeper was made without something it needs.
 var ErrConfig = errors.New("retention: configuration is incomplete")
 
-// Config is what a keeper is made of. Logger and Interval may be absent; all else
-// is required.
+// Config is what a keeper is made of. Schedule, Settler, Logger and Interval may be
+// absent; all else is required.
 type Config struct {
-	// Schedule is nil where everything is kept.
+	// Schedule is nil where episodes and facts are kept.
 	Schedule *Schedule
+	// Settler is nil where what is no fact goes by the schedule alone.
+	Settler  Settler
 	Memories Memories
 	Keys     Keys
 	Log      Log
@@ -61,9 +63,10 @@ func New(c Config) (*Keeper, error) {
 
 // Run carries out the schedule at once and then at every interval, until the
 // context ends. It does not return before, and then nil: what fails is told to the
-// logger and tried again at the next interval. Without a schedule it does nothing.
+// logger and tried again at the next interval. Without a schedule and a settler it
+// does nothing.
 func (k *Keeper) Run(ctx context.Context) error {
-	if k.c.Schedule == nil {
+	if k.endsNothing() {
 		<-ctx.Done()
 		return nil
 	}
@@ -92,7 +95,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 // tenant that cannot be seen to does not stop the others; the error is the first
 // of them.
 func (k *Keeper) Pass(ctx context.Context) (erased int, err error) {
-	if k.c.Schedule == nil {
+	if k.endsNothing() {
 		return 0, nil
 	}
 	if err := k.caughtUp(ctx); err != nil {
@@ -116,6 +119,8 @@ func (k *Keeper) Pass(ctx context.Context) (erased int, err error) {
 	return erased, failed
 }
 
+func (k *Keeper) endsNothing() bool { return k.c.Schedule == nil && k.c.Settler == nil }
+
 // caughtUp waits for the views: what was confirmed meanwhile is not over.
 func (k *Keeper) caughtUp(ctx context.Context) error {
 	state, err := k.c.Log.State(ctx)
@@ -136,8 +141,11 @@ func (k *Keeper) tenant(ctx context.Context, tenant string, at time.Time) (erase
 	if err != nil {
 		return 0, fmt.Errorf("find tenant: %w", err)
 	}
+	rules, err := k.rules(ctx, t, tenant)
+	if err != nil {
+		return 0, err
+	}
 	b := batch{k: k, tenant: tenant, due: make(map[events.Cause][]due)}
-	rules := k.c.Schedule.rules(t)
 	err = k.walk(ctx, tenant, func(m *Memory) error {
 		v := rules.judge(m, at)
 		if !v.due {

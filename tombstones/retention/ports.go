@@ -23,6 +23,10 @@ type Memory struct {
 	RecordedAt, ChangedAt, ExpiresAt time.Time
 	// Status is that of a fact.
 	Status events.FactStatus
+	// Waits says that a candidate was decided on, or reopened, and waits for a
+	// review. Reopened says that it waits since its last change, and not since it was
+	// proposed.
+	Waits, Reopened bool
 	// Sources are the episodes of a fact that exist.
 	Sources []string
 }

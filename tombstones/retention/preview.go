@@ -18,7 +18,7 @@ const maxIDs = 100
 // Preview is what a run at a time would end, were nothing to change until then.
 type Preview struct {
 	At events.Time `json:"at"`
-	// Scheduled is false where there is no schedule, and everything is kept.
+	// Scheduled is false where there is no schedule: episodes and facts are kept then.
 	Scheduled bool    `json:"scheduled"`
 	Total     int     `json:"total"`
 	Groups    []Group `json:"groups"`
@@ -52,7 +52,7 @@ func (k *Keeper) Preview(ctx context.Context, caller events.Caller, at time.Time
 		return Preview{}, events.ErrForbidden
 	}
 	p := Preview{At: events.At(at), Scheduled: k.c.Schedule != nil, Groups: []Group{}}
-	if k.c.Schedule == nil {
+	if k.endsNothing() {
 		return p, nil
 	}
 	t, err := k.c.Keys.Tenant(ctx, caller.Tenant, false)
@@ -65,7 +65,11 @@ func (k *Keeper) Preview(ctx context.Context, caller events.Caller, at time.Time
 	if err := k.caughtUp(ctx); err != nil {
 		return Preview{}, err
 	}
-	v := viewing{rules: k.c.Schedule.rules(t), held: k.holds(t.Token()), groups: map[verdict]*Group{}, gone: map[string]bool{}}
+	rules, err := k.rules(ctx, t, t.Token())
+	if err != nil {
+		return Preview{}, err
+	}
+	v := viewing{rules: rules, held: k.holds(t.Token()), groups: map[verdict]*Group{}, gone: map[string]bool{}}
 	if err := k.walk(ctx, t.Token(), func(m *Memory) error { return v.see(ctx, m, at) }); err != nil {
 		return Preview{}, err
 	}
@@ -73,7 +77,7 @@ func (k *Keeper) Preview(ctx context.Context, caller events.Caller, at time.Time
 		p.Groups, p.Total = append(p.Groups, *g), p.Total+g.Count
 	}
 	slices.SortFunc(p.Groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(a.Category, b.Category), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Cause, b.Cause))
+		return cmp.Or(cmp.Compare(a.Category, b.Category), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Period, b.Period))
 	})
 	return p, nil
 }
@@ -89,14 +93,13 @@ type viewing struct {
 
 func (v *viewing) see(ctx context.Context, m *Memory, at time.Time) error {
 	verdict := v.rules.judge(m, at)
-	held, period := false, ""
+	held := false
 	switch {
 	case verdict.due:
 		var err error
 		if held, err = v.held.has(ctx, m.Subject); err != nil {
 			return err
 		}
-		period = v.rules.period(m.Class, verdict)
 		if m.Kind == events.KindEpisode && !held {
 			v.gone[m.ID] = true
 		}
@@ -107,7 +110,7 @@ func (v *viewing) see(ctx context.Context, m *Memory, at time.Time) error {
 	}
 	g := v.groups[verdict]
 	if g == nil {
-		g = &Group{Category: verdict.category, Kind: verdict.kind, Cause: string(verdict.cause), Period: period, IDs: []string{}}
+		g = &Group{Category: verdict.category, Kind: verdict.kind, Cause: string(verdict.cause), Period: verdict.period, IDs: []string{}}
 		v.groups[verdict] = g
 	}
 	if held {
@@ -124,21 +127,4 @@ func (v *viewing) see(ctx context.Context, m *Memory, at time.Time) error {
 // loses reports whether all that a fact rests on is over.
 func (v *viewing) loses(m *Memory) bool {
 	return len(m.Sources) > 0 && !slices.ContainsFunc(m.Sources, func(id string) bool { return !v.gone[id] })
-}
-
-// period is the one that a verdict was made by, as it is written.
-func (r *rules) period(class string, v verdict) string {
-	use, ok := r.byClass[class]
-	if !ok {
-		use = r.other
-	}
-	switch {
-	case v.cause == events.CauseExpiry:
-		return r.grace.String()
-	case v.kind == kindEpisode:
-		return use.Episodes.String()
-	case v.kind == kindCandidate:
-		return use.Candidates.String()
-	}
-	return use.Facts.String()
 }

@@ -26,7 +26,7 @@ func (n *Node) openKeeping(o Options) error {
 	}
 	n.keepAll = o.KeepAll
 	n.keeper, err = retention.New(retention.Config{
-		Schedule: o.Retention, Memories: query.NewRetainedViews(n.views), Keys: n.keys, Log: n.log, Eraser: n.eraser,
+		Schedule: o.Retention, Settler: inForce{n.gateway}, Memories: query.NewRetainedViews(n.views), Keys: n.keys, Log: n.log, Eraser: n.eraser,
 		Now: time.Now, Logger: o.Logger,
 	})
 	if err != nil {
