@@ -135,6 +135,18 @@ func (s *erasingSnapshot) Slots(tenant, episode, subject string) ([]string, erro
 	return slots, nil
 }
 
+func (s *erasingSnapshot) Derived(tenant, episode string) ([]tombstones.Derivation, error) {
+	rows, err := s.snap.FactsBySource(tenant, episode)
+	if err != nil {
+		return nil, fmt.Errorf("find what is derived: %w", err)
+	}
+	list := make([]tombstones.Derivation, len(rows))
+	for i := range rows {
+		list[i] = tombstones.Derivation{ID: rows[i].Fact, Sources: rows[i].Sources}
+	}
+	return list, nil
+}
+
 func (s *erasingSnapshot) Position() uint64 { return s.snap.Position() }
 
 func (s *erasingSnapshot) Tally(tenant, subject string) (tombstones.Tally, bool, error) {

@@ -89,6 +89,8 @@ type Eraser struct {
 	rotation *Rotation
 	// rotating is held by who replaces keys.
 	rotating sync.Mutex
+	// begunAccounts are the accounts there are, for lists of them.
+	begunAccounts *begunAccounts
 	// queue is what Run is to destroy.
 	queue *queue
 	// unfinished are the erasures that Run is to see to, waiting those that have
@@ -119,7 +121,7 @@ func New(c Config) (*Eraser, error) {
 	e := &Eraser{
 		log: c.Log, keys: c.Keys, views: c.Views, now: c.Now, newID: c.NewID,
 		ledger: c.Ledger, purging: c.Purging, rotation: c.Rotation,
-		queue: newQueue(), unfinished: newUnfinished(), waiting: newUnfinished(), logger: c.Logger, firstRetry: c.FirstRetry,
+		begunAccounts: newBegunAccounts(), queue: newQueue(), unfinished: newUnfinished(), waiting: newUnfinished(), logger: c.Logger, firstRetry: c.FirstRetry,
 		patience: c.Wait,
 	}
 	if e.logger == nil {
@@ -188,9 +190,15 @@ func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, r
 	if err != nil {
 		return Erasure{}, err
 	}
-	if req.Max != nil && len(targets) > *req.Max && job.plan == nil {
+	derived := 0
+	if req.DryRun || req.Max != nil && job.plan == nil {
+		if derived, err = e.cascaded(ctx, job, targets); err != nil {
+			return Erasure{}, err
+		}
+	}
+	if req.Max != nil && len(targets)+derived > *req.Max && job.plan == nil {
 		return Erasure{}, &events.InputError{
-			Kind: events.Refused, Code: "over_max", Field: "max", Rule: "more records match than max allows",
+			Kind: events.Refused, Code: "over_max", Field: "max", Rule: "more records match, or would go with them, than max allows",
 		}
 	}
 	if req.DryRun {
@@ -198,7 +206,7 @@ func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, r
 		for i, t := range targets {
 			ids[i] = t.ID
 		}
-		return Erasure{Matched: len(ids), IDs: ids}, nil
+		return Erasure{Matched: len(ids), Cascaded: &derived, IDs: ids}, nil
 	}
 	if len(targets) == 0 && !job.keyed {
 		return nothing(), nil

@@ -23,6 +23,9 @@ type Erasure struct {
 	// Matched counts the records that were asked for, derived ones left out. That of
 	// a whole subject is the number that its account and its receipt have.
 	Matched int `json:"matched"`
+	// Cascaded counts, for a dry run, the facts and candidates that would go with them,
+	// because they were taken from them alone.
+	Cascaded *int `json:"cascaded,omitempty"`
 	// Position is that of the last tombstone, 0 if nothing was written.
 	Position uint64 `json:"position"`
 	// Level is empty for a dry run. If nothing matched it is LevelDenied: nothing is

@@ -33,10 +33,10 @@ type ForgetRequest struct {
 	// Suppress keeps what is forgotten from coming back. It is for whoever calls
 	// Forget to see to: package query does.
 	Suppress bool `json:"suppress,omitempty"`
-	// DryRun only tells what would be forgotten.
+	// DryRun only tells what would be forgotten, and how many facts would go with it.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Max is the most records that may match: if there are more, nothing
-	// changes. Nil is no bound.
+	// Max is the most records that may match and go with them because they were taken
+	// from them alone: if there are more, nothing changes. Nil is no bound.
 	Max *int `json:"max,omitempty"`
 	// Reason is for the caller's own logs; it is not kept.
 	Reason string `json:"reason,omitempty"`

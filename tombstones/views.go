@@ -27,6 +27,9 @@ type Snapshot interface {
 	// Slots returns the slots that hold facts taken from an episode, or from any
 	// episode of a subject if the episode is empty.
 	Slots(tenant, episode, subject string) ([]string, error)
+	// Derived returns the facts and candidates taken from an episode that are not
+	// forgotten, those that nothing shows any more too.
+	Derived(tenant, episode string) ([]Derivation, error)
 	// Match returns every record that passes, in no particular order.
 	Match(ctx context.Context, tenant string, m Match) ([]Record, error)
 	// Tally counts what is kept of a subject; counted is false once any view has

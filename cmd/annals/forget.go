@@ -18,16 +18,17 @@ type forgetCmd struct {
 	Subject string   `help:"Forget everything about this subject."`
 	Filter  string   `help:"Forget what matches, as JSON."`
 	DryRun  bool     `help:"Only count and list what would be forgotten."`
-	Max     *int     `help:"Refuse if more match."`
+	Max     *int     `help:"Refuse if more match, or would go with them."`
 	Reason  string   `help:"Why." default:"asked from the command line"`
 	Key     string   `help:"Idempotency key."`
 }
 
 type erasure struct {
-	ErasureID string   `json:"erasure_id"`
+	ErasureID string   `json:"erasure_id,omitempty"`
 	Matched   int      `json:"matched"`
+	Cascaded  *int     `json:"cascaded,omitempty"`
 	Position  uint64   `json:"position"`
-	Level     string   `json:"level"`
+	Level     string   `json:"level,omitempty"`
 	IDs       []string `json:"ids,omitempty"`
 }
 
@@ -49,7 +50,14 @@ func (k forgetCmd) Run(ctx context.Context, c *cli, t terminal) error {
 			return printJSON(t, out)
 		}
 		if k.DryRun {
-			return say(t, "%d would be forgotten\n", out.Matched)
+			with := ""
+			if out.Cascaded != nil && *out.Cascaded > 0 {
+				with = fmt.Sprintf(", and %d that were taken from these alone", *out.Cascaded)
+			}
+			return say(t, "%d would be forgotten%s\n", out.Matched, with)
+		}
+		if out.ErasureID == "" {
+			return say(t, "forgot 0: nothing matched\n")
 		}
 		return say(t, "forgot %d, %s, at %d (erasure %s)\n", out.Matched, out.Level, out.Position, out.ErasureID)
 	})

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
@@ -15,11 +17,19 @@ import (
 )
 
 type erasureCmd struct {
-	ID string `arg:"" help:"Erasure, as the forget answered it."`
+	ID     string `arg:"" optional:"" help:"Erasure, as the forget answered it; without it all are listed, newest first."`
+	Cursor string `help:"Go on behind the page before."`
+	Limit  *int   `help:"How many to list, at most 200."`
 }
 
-// Run shows how far an erasure has come.
+// Run shows how far an erasure has come, or lists what erasures there are.
 func (k erasureCmd) Run(ctx context.Context, c *cli, t terminal) error {
+	if k.ID == "" {
+		return c.reading(ctx, t, func(s *session) error { return k.list(ctx, c, t, s) })
+	}
+	if k.Cursor != "" || k.Limit != nil {
+		return fmt.Errorf("%w: --cursor and --limit are for the list", errMisuse)
+	}
 	return c.reading(ctx, t, func(s *session) error {
 		var out tombstones.Status
 		if err := s.Do(ctx, client.Call{Method: http.MethodGet, Path: "/v1/erasures/" + pathSegment(k.ID), Out: &out}); err != nil {
@@ -28,11 +38,47 @@ func (k erasureCmd) Run(ctx context.Context, c *cli, t terminal) error {
 		if c.JSON {
 			return printJSON(t, out)
 		}
-		if err := say(t, "%s, %d matched by %s, asked for at %s\n", out.Level, out.Matched, out.Scope, out.RequestedAt.Format(stampFormat)); err != nil {
+		if err := say(t, "%s, %d matched by %s%s, asked for at %s\n",
+			out.Level, out.Matched, out.Scope, lateOf(out), out.RequestedAt.Format(stampFormat)); err != nil {
 			return err
 		}
 		return printStores(t, out.Stores)
 	})
+}
+
+// lateOf is how many came late, nothing if none did.
+func lateOf(s tombstones.Status) string {
+	if s.Late == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d more came while it began", s.Late)
+}
+
+func (k erasureCmd) list(ctx context.Context, c *cli, t terminal, s *session) error {
+	q := url.Values{}
+	if k.Cursor != "" {
+		q.Set("cursor", k.Cursor)
+	}
+	if k.Limit != nil {
+		q.Set("limit", strconv.Itoa(*k.Limit))
+	}
+	var out tombstones.Erasures
+	if err := s.Do(ctx, client.Call{Method: http.MethodGet, Path: "/v1/erasures?" + q.Encode(), Out: &out}); err != nil {
+		return fmt.Errorf("erasures: %w", err)
+	}
+	if c.JSON {
+		return printJSON(t, out)
+	}
+	for _, e := range out.Erasures {
+		if err := say(t, "%s  %s  %-12s %d matched by %s%s\n",
+			e.ErasureID, e.RequestedAt.Format(stampFormat), e.Level, e.Matched, e.Scope, lateOf(e)); err != nil {
+			return err
+		}
+	}
+	if out.Cursor != "" {
+		return say(t, "more with --cursor %s\n", out.Cursor)
+	}
+	return nil
 }
 
 const stampFormat = "2006-01-02 15:04:05Z07:00"

@@ -42,7 +42,6 @@
 //	function        field      parts
 //	Command         idem       command, principal, key, item
 //	Erasure         idem       command, token of the principal, key
-//	SubjectErasure  erasure    subject id, without a length
 //	Tombstone       tombstone  erasure, kind, id of the aggregate, position
 //	Vector          none       the word vector, record, model, with NUL between; SHA-256 without a key
 //	Decision        none       the word decision, candidate, with NUL between; SHA-256 without a key

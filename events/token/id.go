@@ -24,10 +24,6 @@ func Erasure(h Hasher, command, principal, key string) string {
 	return id(h, "idem", lengths(command, principal, key))
 }
 
-// SubjectErasure returns the id of the erasure of a subject that was asked for
-// without an idempotency key: one for all that ask.
-func SubjectErasure(h Hasher, sid string) string { return id(h, "erasure", sid) }
-
 // Tombstone returns the id of the commit that an erasure makes of an aggregate
 // after a position.
 func Tombstone(h Hasher, erasure string, agg events.Aggregate, after uint64) string {

@@ -102,7 +102,6 @@ func TestForEver(t *testing.T) {
 		"command":                {token.Command(h, "capture", "bot", "k1", "7"), "2d17480e-f524-825b-bf6e-708ccbd12c6b"},
 		"command, decomposed":    {token.Command(h, "capture", "Mari\u0301a", "k1", ""), "f6208de4-884a-81fc-87e2-7678ae9e1765"},
 		"erasure":                {token.Erasure(h, "forget", token.Principal(h, "bot"), "k1"), "0386843d-0e44-8963-b5d7-04ab763d55a2"},
-		"erasure of a subject":   {token.SubjectErasure(h, "sid"), "2b159d67-4766-8587-b9e5-1447744493de"},
 		"tombstone":              {token.Tombstone(h, "e1", slot, 42), "70e67483-4c57-82bd-a39f-58f424ee09b7"},
 		"vector":                 {token.Vector("rec", "model"), "3c21f73f-47b6-81ce-b74a-a4b2e7c1c20e"},
 		"nothing has no token":   {token.Principal(h, "") + token.Session(h, ""), ""},

@@ -11,6 +11,10 @@ import (
 func (a *API) erasures() {
 	readers := []events.Role{events.RoleAgent, events.RoleAuditor, events.RoleAdmin}
 	c := a.core
+	add(a, Route{Method: http.MethodGet, Path: "/v1/erasures", Summary: "The erasures there are, newest first.", Roles: readers},
+		func(ctx context.Context, r Request[tombstones.ErasuresRequest]) (tombstones.Erasures, error) {
+			return c.Eraser.Erasures(ctx, r.Caller, r.In)
+		})
 	add(a, Route{Method: http.MethodGet, Path: "/v1/erasures/{id}", Summary: "How far an erasure has come. One that matched nothing has no account.", Roles: readers},
 		func(ctx context.Context, r Request[None]) (tombstones.Status, error) {
 			return c.Eraser.Status(ctx, r.Caller, r.Path("id"))

@@ -133,6 +133,7 @@ func silent(p planted) map[string]ask {
 		"PUT /v1/policies/{name}":                        {body: obj{"text": policy.Default().Text()}, path: "/v1/policies/promotion"},
 		"POST /v1/policies/simulate":                     {body: none, path: "/v1/policies/simulate"},
 		"GET /v1/retention/preview":                      {path: "/v1/retention/preview"},
+		"GET /v1/erasures":                               {path: "/v1/erasures"},
 		"GET /v1/erasures/{id}":                          {path: "/v1/erasures/" + p.episode},
 		"GET /v1/erasures/{id}/receipt":                  {path: "/v1/erasures/" + p.episode + "/receipt"},
 		"PUT /v1/subjects/{subject}/holds/{hold}":        {body: none, path: "/v1/subjects/" + p.subject + "/holds/" + p.word},
