@@ -210,9 +210,13 @@ func (s *Slot) apply(e Event, r Recorded) string {
 		})
 	case FactRestored:
 		return s.on(e.Fact, func(f *SlotFact) {
-			f.Valid, f.SupersededBy, f.Status = e.Valid, e.By, StatusActive
-			if e.By != "" {
+			f.Valid, f.SupersededBy = e.Valid, e.By
+			switch {
+			case f.Status == StatusRetracted: // as it was before
+			case e.By != "":
 				f.Status = StatusSuperseded
+			default:
+				f.Status = StatusActive
 			}
 		})
 	case EpisodeCaptured, EpisodeQuarantined, EpisodeDropped, SourceRevised, EpisodeForgotten, SubjectRegistered, SubjectForgotten,

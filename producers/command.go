@@ -15,6 +15,10 @@ const (
 	cmdRetract = "retract"
 	cmdUse     = "use_trace"
 	cmdJudge   = "judge_trace"
+	cmdApprove = "approve"
+	cmdReject  = "reject"
+	cmdEdit    = "edit"
+	cmdUndo    = "undo_review"
 	cmdRevise  = "revise_source"
 )
 

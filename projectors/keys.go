@@ -30,6 +30,7 @@ const (
 	sortUnpurged      = 'P'
 	sortReview        = 'Q'
 	sortReviewed      = 'q'
+	sortReviewed      = 'q'
 	sortRevision      = 'R'
 	sortSlot          = 'S'
 	sortTomb          = 'T'

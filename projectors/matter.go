@@ -35,6 +35,8 @@ func factMatters(list []events.Event, sid string) (about []matter, stays bool) {
 			p.sealed = true
 		case events.FactRetracted:
 			p.sealed = len(e.Content) > 0
+		case events.FactReviewed:
+			p.sealed = len(e.Content) > 0
 		case events.FactForgotten:
 			stays = true
 		default:

@@ -330,23 +330,6 @@ func (f *slotFold) mask(s *slotState, fs *factState) (changed bool, err error) {
 	return changed, nil
 }
 
-func (f *slotFold) writeReview(s *slotState, fs *factState) error {
-	if !f.readRows {
-		return nil
-	}
-	k := reviewKey(s.key.tenant, fs.order, fs.fact.Fact)
-	waits := fs.fact.Status == events.StatusCandidate && !fs.masked &&
-		(fs.fact.Decision.Decision == events.DecisionReview || fs.fact.Decision.Decision == events.DecisionQuarantine)
-	switch {
-	case waits:
-		return f.e.set(k, append(newKey(0)[:0].part(s.sid), newKey(0)[:0].part(s.key.slot)...))
-	case fs.fact.Decision.Decision == events.DecisionReview || fs.fact.Decision.Decision == events.DecisionQuarantine ||
-		fs.fact.ChangedAt != fs.fact.ProposedAt:
-		return f.e.unset(k)
-	}
-	return nil
-}
-
 // writeNow stores what a current read needs of a slot: the facts that are true at some time after its last change.
 func (f *slotFold) writeNow(s *slotState) error {
 	if !f.readRows || s.sid == "" {

@@ -82,7 +82,7 @@ func (f *slotFold) removeFact(s *slotState, fs *factState) error {
 	if !f.readRows {
 		return nil
 	}
-	if err := f.e.unset(reviewKey(t, fs.order, fs.fact.Fact)); err != nil {
+	if err := f.dropReview(t, fs.order, fs.fact.Fact); err != nil {
 		return err
 	}
 	revisions := newKey(sortRevision).part(t).part(s.sid).part(s.key.slot).order(fs.order)
@@ -172,7 +172,7 @@ func (f *slotFold) clearFacts(tenant, sid string) error {
 func (f *slotFold) unlink(tenant, slot string, o order, fact *events.SlotFact) error {
 	keys := []key{slotRowKey(tenant, slot), idKey(tenant, kindFact, fact.Fact)}
 	if f.readRows {
-		keys = append(keys, reviewKey(tenant, o, fact.Fact))
+		keys = append(keys, reviewKey(tenant, o, fact.Fact), reviewedKey(tenant, o, fact.Fact))
 	}
 	for _, ref := range fact.Sources {
 		keys = append(keys, fromEpisodeKey(tenant, ref.Episode, slot, o))

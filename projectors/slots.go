@@ -165,10 +165,6 @@ func fromSubjectKey(tenant, source, slot string, o order) key {
 	return newKey(sortFromSubject).part(tenant).part(source).part(slot).order(o)
 }
 
-func reviewKey(tenant string, o order, fact string) key {
-	return newKey(sortReview).part(tenant).order(o).part(fact)
-}
-
 // factPlace is where a fact's row is, or that it has a tombstone.
 type factPlace struct {
 	sid, slot string
