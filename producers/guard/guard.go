@@ -7,6 +7,9 @@ import (
 	"github.com/annals-memory/annals/events"
 )
 
+// MaxText is the length of a text, in bytes, up to which it is read.
+const MaxText = 64 << 20
+
 // Scores from which on a text is to be looked at by a person, or refused. They
 // are what the rules are weighed for; a policy may draw its lines elsewhere.
 const (
@@ -57,9 +60,14 @@ func (s *Scanner) Version() string { return s.version }
 // or invisible tag characters, is read once more in the same way, one level
 // deep. Each reading is one pass, and what was hidden is never longer than the
 // text, so the whole is at most four passes over the text's length: there is no
-// text that takes longer per byte than a constant, and none that is cut off.
+// text that takes longer per byte than a constant, and none of which only a part
+// is read. A text longer than [MaxText] is not read at all: its score is 100.
 func (s *Scanner) Scan(text string) events.Guard {
 	g := events.Guard{Rules: s.hash}
+	if len(text) > MaxText {
+		g.Score, g.Hits = 100, []string{"too_long"}
+		return g
+	}
 	hits := make([]bool, len(s.rules))
 	m := s.newMatch(hits)
 	s.read(m, text)
@@ -101,8 +109,12 @@ func (s *Scanner) Scan(text string) events.Guard {
 }
 
 // Find returns the credentials and personal data in a text, in order and
-// without overlap: the longer of two that overlap is kept.
+// without overlap: the longer of two that overlap is kept. It finds nothing in a
+// text longer than [MaxText].
 func (s *Scanner) Find(text string) []Span {
+	if len(text) > MaxText {
+		return nil
+	}
 	lower := asciiLower(text)
 	return disjoint(append(s.findSecrets(text, lower), s.findPersonal(text, lower)...))
 }

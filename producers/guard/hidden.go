@@ -125,7 +125,7 @@ func tagText(s string, b *strings.Builder) bool {
 	}
 	for _, r := range s {
 		if 0xE0020 <= r && r <= 0xE007E {
-			out = append(out, byte(r-0xE0000)) //nolint:gosec // From 0x20 to 0x7e.
+			out = append(out, byte(r-0xE0000))
 			continue
 		}
 		end()

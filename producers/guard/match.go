@@ -51,7 +51,7 @@ type use struct {
 
 // index prepares the tables that a match reads.
 func (s *Scanner) index() {
-	classes := int32(idAddress + 1)
+	classes := idAddress + 1
 	for _, e := range s.words.outs {
 		classes = max(classes, e.id+1)
 	}
@@ -64,11 +64,11 @@ func (s *Scanner) index() {
 		base += int32(len(p.steps)) //nolint:gosec // Rules are small.
 		for j, st := range p.steps {
 			for _, c := range st.classes {
-				s.uses[c] = append(s.uses[c], use{int32(i), int32(j)}) //nolint:gosec // As above.
+				s.uses[c] = append(s.uses[c], use{int32(i), int32(j)})
 			}
 		}
 		for _, c := range p.not {
-			s.breaks[c] = append(s.breaks[c], int32(i)) //nolint:gosec // As above.
+			s.breaks[c] = append(s.breaks[c], int32(i))
 		}
 	}
 	s.states = int(base)

@@ -342,7 +342,7 @@ func dateEnd(lower string, i int) int {
 		}
 	}
 	from := j
-	for j < len(lower) && (inWord(lower[j])) && !isDigit(lower[j]) {
+	for j < len(lower) && inWord(lower[j]) && !isDigit(lower[j]) {
 		j++
 	}
 	if j-from < 3 || j-from > 12 {

@@ -78,7 +78,7 @@ func (s *Scanner) compilePersonal(r personalRule) error {
 			if len(stem) < 2 || asciiLower(stem) != stem {
 				return errors.New("personal: a word is too short or not in lower case")
 			}
-			b.add(stem, entry{id: int32(list), open: open}) //nolint:gosec // Four lists.
+			b.add(stem, entry{id: int32(list), open: open})
 		}
 	}
 	t.words = b.build()

@@ -246,7 +246,7 @@ func (c *compiler) parse(s string, p *pattern) error {
 			if err != nil || n > 30 {
 				return errors.New("a gap is .. and a number up to 30")
 			}
-			gap, s = int32(n)*wordUnits, after //nolint:gosec // At most 60.
+			gap, s = int32(n)*wordUnits, after
 			continue
 		}
 		st := step{gap: gap}

@@ -190,18 +190,19 @@ type charset struct {
 // charsets makes the sets by their names.
 func charsets() map[string]*charset {
 	const digits, lower, upper = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	printable := ""
-	for c := byte('!'); c < 0x7f; c++ {
-		if strings.IndexByte("\"'<>`", c) < 0 {
-			printable += string(c)
-		}
-	}
+	const printable = lower + upper + digits + "!#$%&()*+,-./:;=?@[\\]^_{|}~"
 	sets := map[string]*charset{}
 	for i, def := range [][2]string{
-		{"lower", lower + digits}, {"upper", upper + digits}, {"alnum", lower + upper + digits},
-		{"hex", "abcdefABCDEF" + digits}, {"word", lower + upper + digits + "_-"},
-		{"base64", lower + upper + digits + "+/="}, {"digits", digits}, {"upper32", upper + "234567"},
-		{"dotted", lower + upper + digits + "_-."}, {"url", printable},
+		{"lower", lower + digits},
+		{"upper", upper + digits},
+		{"alnum", lower + upper + digits},
+		{"hex", "abcdefABCDEF" + digits},
+		{"word", lower + upper + digits + "_-"},
+		{"base64", lower + upper + digits + "+/="},
+		{"digits", digits},
+		{"upper32", upper + "234567"},
+		{"dotted", lower + upper + digits + "_-."},
+		{"url", printable},
 	} {
 		set := &charset{index: i}
 		for _, c := range []byte(def[1]) {

@@ -115,8 +115,10 @@ func scan(s *guard.Scanner, samples []sample, half string, now func() time.Time)
 			to   *int
 			when bool
 		}{
-			{&c.review, g.Score >= guard.Review}, {&c.reject, g.Score >= guard.Reject},
-			{&c.secrets, g.Secrets > 0}, {&c.personal, len(g.Personal) > 0},
+			{&c.review, g.Score >= guard.Review},
+			{&c.reject, g.Score >= guard.Reject},
+			{&c.secrets, g.Secrets > 0},
+			{&c.personal, len(g.Personal) > 0},
 		} {
 			if add.when {
 				*add.to++
