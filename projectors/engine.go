@@ -20,6 +20,8 @@ type folder interface {
 	about(r *events.Recorded) (about []matter, stays bool, err error)
 	// owner is whose a commit of an aggregate is that cannot be decoded.
 	owner(a events.Aggregate) (p matter, found bool, err error)
+	// stages clear what the view has of a forgotten subject, one after the other.
+	stages() []clearStage
 	// flush writes what the folder has held back, before a batch is applied.
 	flush(b *pebble.Batch) error
 	// applied is called after a batch was applied.
@@ -58,6 +60,10 @@ type engine struct {
 	settle bool
 	// companies are the counts of the rows of that sort that the batch at hand writes, by key.
 	companies map[string]uint64
+	// sums are those of the subjects whose records the batch at hand touches, by key.
+	sums map[string]*subjectSum
+	// clearings are what is not cleared, the oldest first.
+	clearings []*clearing
 	// publish is told the state after each batch that was applied.
 	publish func(viewState)
 }
@@ -71,8 +77,13 @@ func newEngine(s *spec, db *pebble.DB, publish func(viewState)) (*engine, error)
 	if err != nil {
 		return nil, err
 	}
+	clearings, err := loadClearings(db)
+	if err != nil {
+		return nil, err
+	}
 	e := &engine{
 		spec: s, db: db, b: db.NewBatch(), state: state, tombs: t, publish: publish, companies: make(map[string]uint64),
+		sums: make(map[string]*subjectSum), clearings: clearings,
 	}
 	if e.folder, err = s.folder(e); err != nil {
 		return nil, err
@@ -144,6 +155,9 @@ func (e *engine) commit() error {
 	if err := e.folder.flush(e.b); err != nil {
 		return err
 	}
+	if err := e.writeSums(); err != nil {
+		return err
+	}
 	if err := e.b.Set(stateKey(), e.state.encode(), nil); err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
@@ -180,13 +194,22 @@ func (e *engine) unset(key []byte) error {
 
 // put writes a record in place of the one whose digest is old, zero if there was none, and returns its digest.
 func (e *engine) put(key, value []byte, old digest) (digest, error) {
+	return e.putOf(sumOfRow(key), key, value, old)
+}
+
+// putOf is put for a record whose key does not tell of which subject it is: that of the sum of the key given, nil for nobody.
+func (e *engine) putOf(sum, key, value []byte, old digest) (digest, error) {
 	d := rowDigest(key, value)
+	var added int64
 	if old == (digest{}) {
 		e.state.records++
-	} else {
-		e.state.digest.sub(old)
+		added = 1
 	}
+	e.state.digest.sub(old)
 	e.state.digest.add(d)
+	if err := e.count(sum, key[0], added, old, d); err != nil {
+		return d, err
+	}
 	return d, e.set(key, value)
 }
 
@@ -197,6 +220,9 @@ func (e *engine) remove(key []byte, old digest) error {
 	}
 	e.state.records--
 	e.state.digest.sub(old)
+	if err := e.count(sumOfRow(key), key[0], -1, old, digest{}); err != nil {
+		return err
+	}
 	return e.unset(key)
 }
 
@@ -215,53 +241,6 @@ func (e *engine) bury(tenant string, k key, erasure string, r *events.Recorded) 
 	e.tombs.add(k)
 	_, err = e.put(k, encodeTomb(erasure, r), digest{})
 	return err == nil, err
-}
-
-// denied lets it be known that readers see nothing of a subject any more, before its rows are cleared.
-func (e *engine) denied(r *events.Recorded) error {
-	e.state.denied = r.Position
-	return e.commit()
-}
-
-// page is the number of rows that one batch removes or looks at, at most, while a commit that reaches many is folded.
-const page = 256
-
-// clear removes all rows under a prefix in several batches, each of which leaves the position where it was, so that a
-// crash repeats the commit. Each is told every row before it goes, and may delete what belongs to it.
-func (e *engine) clear(prefix []byte, each func(key, value []byte) error) error {
-	for {
-		if err := e.commit(); err != nil {
-			return err
-		}
-		var first, last []byte
-		n := 0
-		err := scan(e.db, prefix, nil, func(key, value []byte) (bool, error) {
-			if n == 0 {
-				first = append(first, key...)
-			}
-			n++
-			if isRecord(key[0]) {
-				e.state.records--
-				e.state.digest.sub(rowDigest(key, value))
-			}
-			last = append(last[:0], key...)
-			if each != nil {
-				if err := each(key, value); err != nil {
-					return false, err
-				}
-			}
-			return n < page, nil
-		})
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return nil
-		}
-		if err := e.b.DeleteRange(first, append(last, 0), nil); err != nil {
-			return fmt.Errorf("delete rows: %w", err)
-		}
-	}
 }
 
 // visit hands every row under a prefix to each, and applies the batch before each page of them. Each must not add or

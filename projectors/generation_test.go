@@ -321,6 +321,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 // checkEachView holds the record rows of each view against the model at that view's own position.
 func checkEachView(t fataler, w *world, v *Views) {
 	t.Helper()
+	clearAll(t, v)
 	s := snapshot(t, v)
 	defer closeSnapshot(t, s)
 	got := viewDump(t, s)

@@ -30,7 +30,6 @@ const (
 	sortUnpurged      = 'P'
 	sortReview        = 'Q'
 	sortReviewed      = 'q'
-	sortReviewed      = 'q'
 	sortRevision      = 'R'
 	sortSlot          = 'S'
 	sortTomb          = 'T'

@@ -159,26 +159,9 @@ func (l *lane) position() uint64 {
 }
 
 func (l *lane) wait(ctx context.Context, position uint64) error {
-	return l.await(ctx, position, func(s *viewState) uint64 { return s.position })
-}
-
-// waitDenied waits until a tombstone denies what it ends, or is folded.
-func (l *lane) waitDenied(ctx context.Context, position uint64) error {
-	return l.await(ctx, position, func(s *viewState) uint64 { return max(s.position, s.denied) })
-}
-
-// waitCleared waits until what was denied by now is cleared.
-func (l *lane) waitCleared(ctx context.Context) error {
-	l.mu.Lock()
-	denied := l.state.denied
-	l.mu.Unlock()
-	return l.wait(ctx, denied)
-}
-
-func (l *lane) await(ctx context.Context, position uint64, of func(*viewState) uint64) error {
 	for {
 		l.mu.Lock()
-		at, moved := of(&l.state), l.moved
+		at, moved := l.state.position, l.moved
 		l.mu.Unlock()
 		if at >= position {
 			return nil
@@ -319,8 +302,26 @@ func (l *lane) start(ctx context.Context) (uint64, error) {
 	return l.engine.state.position, nil
 }
 
+// foldAll folds the chunks. A page of what is to be cleared goes behind each of them, and one after the other while none comes.
 func (l *lane) foldAll(ctx context.Context, chunks <-chan chunk, tick <-chan time.Time) error {
+	always := make(chan struct{})
+	close(always)
 	for {
+		left, err := l.clearSome(ctx)
+		if err != nil {
+			return err
+		}
+		var idle <-chan struct{}
+		if left {
+			idle = always
+			select {
+			case <-tick:
+				if err := l.save(1); err != nil {
+					return err
+				}
+			default:
+			}
+		}
 		select {
 		case c, ok := <-chunks:
 			if !ok {
@@ -333,6 +334,7 @@ func (l *lane) foldAll(ctx context.Context, chunks <-chan chunk, tick <-chan tim
 			if err := l.save(1); err != nil {
 				return err
 			}
+		case <-idle:
 		}
 	}
 }

@@ -27,14 +27,14 @@ type Leftover struct {
 // message of the vectors and traces that a tenant's records share, and of an episode or a slot of which nothing else is here.
 // Neither is what was gone from the log when the view was built.
 //
-// While the rows of a forgotten subject are cleared it waits for that: they are what the leftovers are made of.
+// What is left to clear of forgotten subjects it clears first: that is what the leftovers are made of.
 //
 // They should be deleted from the highest position down: a retraction whose proposal is gone already is not known for its
 // subject's when the view is built anew.
 func (v *Views) Leftovers(ctx context.Context, tenant string) iter.Seq2[Leftover, error] {
 	return func(yield func(Leftover, error) bool) {
 		for _, l := range v.lanes {
-			if err := l.waitCleared(ctx); err != nil {
+			if err := l.clear(ctx); err != nil {
 				yield(Leftover{}, err)
 				return
 			}
@@ -65,7 +65,7 @@ func (v *Views) LeftoverTenants(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		seen := make(map[string]bool)
 		for _, l := range v.lanes {
-			if err := l.waitCleared(ctx); err != nil {
+			if err := l.clear(ctx); err != nil {
 				yield("", err)
 				return
 			}

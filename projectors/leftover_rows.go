@@ -159,10 +159,10 @@ func (e *engine) leaveRecord(tenant, sid string, kind byte, id, erasure string) 
 	return nil
 }
 
-// leaveSubject makes leftovers of all content of a subject, in many batches.
-func (e *engine) leaveSubject(tenant, sid, erasure string) error {
-	prefix := contentsOfSubject(tenant, sid)
-	return e.clear(prefix, func(k, value []byte) error {
+// leaveSubject makes leftovers of the content of a subject.
+func (e *engine) leaveSubject(c *clearing) (more bool, err error) {
+	prefix := contentsOfSubject(c.tenant, c.sid)
+	return e.clearPage(prefix, func(k, value []byte) error {
 		rest := k[len(prefix):]
 		if len(rest) == 0 {
 			return errRow(sortContent)
@@ -171,7 +171,7 @@ func (e *engine) leaveSubject(tenant, sid, erasure string) error {
 		if !ok {
 			return errRow(sortContent)
 		}
-		return e.leave(tenant, sid, erasure, end, value)
+		return e.leave(c.tenant, c.sid, c.erasure, end, value)
 	})
 }
 
@@ -199,6 +199,12 @@ func (f *slotFold) noteOrphans(r *events.Recorded) error {
 		})
 		if err != nil {
 			return err
+		}
+		// The rows of a forgotten subject may still be there.
+		if gone, err := f.e.tombs.subject(r.Aggregate.Tenant, about[i].sid); err != nil {
+			return err
+		} else if gone {
+			about[i].sid = ""
 		}
 	}
 	return f.e.note(r, about, stays)

@@ -183,7 +183,6 @@ func checkViews(t fataler, v *Views, m *fold.State) {
 	}
 	checkDerived(t, s)
 	checkReviews(t, s, m)
-	checkReviews(t, s, m)
 	checkSums(t, s)
 	subjects := map[fold.Key]bool{}
 	for k, e := range m.Episodes {

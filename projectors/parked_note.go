@@ -82,7 +82,7 @@ func (m *memories) about(r *events.Recorded) (about []matter, stays bool, err er
 func (m *memories) owner(a events.Aggregate) (p matter, found bool, err error) {
 	switch a.Kind { //nolint:exhaustive // The others are not this view's to note.
 	case events.KindEpisode:
-		sid, err := m.subjectOfEpisode(idKey(a.Tenant, kindEpisode, a.ID))
+		sid, err := m.subjectOfEpisode(a.Tenant, a.ID)
 		return matter{kind: kindEpisode, sid: sid, id: a.ID, sealed: true}, true, err
 	case events.KindSubject:
 		return matter{kind: kindSubject, sid: a.ID, id: a.ID, sealed: true}, true, nil

@@ -46,6 +46,9 @@ func (l *lane) purge(ctx context.Context) (err error) {
 	if err := l.outlive(ctx); err != nil {
 		return err
 	}
+	if err := l.clear(ctx); err != nil {
+		return err
+	}
 	held, err := l.acquire()
 	if err != nil {
 		return err
@@ -107,7 +110,8 @@ func isClosed(g *generation) bool {
 }
 
 // marks returns the marks, and the epoch after that of all readers who may see what was deleted. No commit is being folded
-// then; one whose fold was cut off deletes more when it is repeated, so its mark is returned without a value, and stays.
+// then; one whose fold was cut off deletes more when it is repeated, and more goes where something is left to be cleared, so
+// such a mark is returned without a value, and stays.
 func (l *lane) marks(held lease) (marks map[string][]byte, epoch uint64, err error) {
 	l.folding.Lock()
 	defer l.folding.Unlock()
@@ -126,10 +130,14 @@ func (l *lane) marks(held lease) (marks map[string][]byte, epoch uint64, err err
 			return false, errRow(sortUnpurged)
 		}
 		marks[tenant] = nil
-		if position <= state.position {
+		if position > state.position {
+			return true, nil
+		}
+		clears, err := hasAny(held.db, clearingsOf(tenant))
+		if err == nil && !clears {
 			marks[tenant] = bytes.Clone(value)
 		}
-		return true, nil
+		return true, err
 	})
 	return marks, held.nextEpoch(), err
 }

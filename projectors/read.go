@@ -31,6 +31,15 @@ func has(r pebble.Reader, key []byte) (bool, error) {
 	return get(r, key, func([]byte) error { return nil })
 }
 
+// hasAny reports whether there are rows under a prefix.
+func hasAny(r pebble.Reader, prefix []byte) (found bool, err error) {
+	err = scan(r, prefix, nil, func([]byte, []byte) (bool, error) {
+		found = true
+		return false, nil
+	})
+	return found, err
+}
+
 // scan hands the rows under prefix, from the key from on (nil is the first), to use, which must not keep them, until it
 // returns false.
 func scan(r pebble.Reader, prefix, from []byte, use func(key, value []byte) (more bool, err error)) (err error) {

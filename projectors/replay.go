@@ -51,7 +51,16 @@ func (b *builder) catchUp(ctx context.Context, to mark) error {
 	}
 	// What was at the position may have been removed since.
 	b.e.state.position, b.e.state.commit = to.position, to.commit
-	return b.e.commit()
+	if err := b.e.commit(); err != nil {
+		return err
+	}
+	for left := true; left; {
+		var err error
+		if left, err = b.e.clearSome(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *builder) follow(ctx context.Context, to uint64) error {
@@ -194,13 +203,11 @@ func (l *lane) verify(ctx context.Context, progress func(Progress)) (res VerifyR
 	if _, err := l.start(ctx); err != nil {
 		return VerifyResult{}, err
 	}
-	held, err := l.acquire()
+	held, snap, err := l.cleared(ctx)
 	if err != nil {
 		return VerifyResult{}, err
 	}
-	defer func() { err = errors.Join(err, held.release()) }()
-	snap := held.db.NewSnapshot()
-	defer closeInto(snap, &err)
+	defer func() { err = errors.Join(err, snap.Close(), held.release()) }()
 	state, err := readState(snap)
 	if err != nil {
 		return VerifyResult{}, err
@@ -218,6 +225,28 @@ func (l *lane) verify(ctx context.Context, progress func(Progress)) (res VerifyR
 		return VerifyResult{}, err
 	}
 	return l.compare(snap, &state, b, started)
+}
+
+// cleared returns a snapshot in which nothing is left to clear, and the lease that it needs.
+func (l *lane) cleared(ctx context.Context) (held lease, snap *pebble.Snapshot, err error) {
+	// Most of it goes between the commits that are folded.
+	if err := l.clear(ctx); err != nil {
+		return lease{}, nil, err
+	}
+	l.folding.Lock()
+	defer l.folding.Unlock()
+	if err := l.ensure(ctx); err != nil {
+		return lease{}, nil, err
+	}
+	for left := true; left; {
+		if left, err = l.clearLocked(); err != nil {
+			return lease{}, nil, err
+		}
+	}
+	if held, err = l.acquire(); err != nil {
+		return lease{}, nil, err
+	}
+	return held, held.db.NewSnapshot(), nil
 }
 
 func (l *lane) scratch(identity string, progress func(Progress)) (*builder, error) {

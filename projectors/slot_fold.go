@@ -29,8 +29,6 @@ type slotUser interface {
 	dropped(tenant, sid, fact string) error
 	// episodeGone removes an episode for its tombstone.
 	episodeGone(tenant, sid, id string) error
-	// subjectGone removes a subject's rows, other than those of its facts, for its tombstone.
-	subjectGone(tenant, sid string) error
 }
 
 func newSlotFold(e *engine, user slotUser, readRows bool) *slotFold {
@@ -301,6 +299,9 @@ func (f *slotFold) addSources(s *slotState, fs *factState) error {
 			continue
 		}
 		fs.sourced = true
+		if ref.Subject == s.sid { // it goes with its subject
+			continue
+		}
 		k = fromSubjectKey(s.key.tenant, ref.Subject, s.key.slot, fs.order)
 		if err := f.e.set(k, []byte(s.sid)); err != nil {
 			return err

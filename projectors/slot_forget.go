@@ -109,8 +109,8 @@ func (f *slotFold) forgetEpisode(ctx context.Context, r *events.Recorded, ev eve
 	return f.maskUnder(ctx, t, newKey(sortFromEpisode).part(t).part(id), "", r.Position)
 }
 
-// forgetSubject buries a subject, removes all rows about it, and masks the facts of others that had no other source. It
-// applies many batches; a crash between them repeats it.
+// forgetSubject buries a subject, masks the facts of others that had no other source, and has all rows about it cleared. A crash
+// in between repeats it.
 func (f *slotFold) forgetSubject(ctx context.Context, r *events.Recorded, ev events.SubjectForgotten) error {
 	t, sid := r.Aggregate.Tenant, r.Aggregate.ID
 	if err := f.e.commit(); err != nil {
@@ -119,30 +119,32 @@ func (f *slotFold) forgetSubject(ctx context.Context, r *events.Recorded, ev eve
 	if err := f.bury(t, sid, kindSubject, sid, ev.Erasure, r); err != nil {
 		return err
 	}
-	// First what denies all of it to readers, then what takes the longer the more there is.
 	if err := f.maskUnder(ctx, t, newKey(sortFromSubject).part(t).part(sid), sid, r.Position); err != nil {
 		return err
 	}
-	if err := f.e.denied(r); err != nil {
-		return err
-	}
 	f.cache.forget(t, sid)
-	if err := f.clearFacts(t, sid); err != nil {
-		return err
-	}
-	if err := f.user.subjectGone(t, sid); err != nil {
-		return err
-	}
-	if err := f.clearTombs(t, sid); err != nil {
-		return err
-	}
-	return f.e.leaveSubject(t, sid, ev.Erasure)
+	return f.e.letGo(t, sid, ev.Erasure, r.Position)
 }
 
-// clearFacts removes the facts of a subject with all that leads to them.
-func (f *slotFold) clearFacts(tenant, sid string) error {
-	prefix := factsOf(tenant, sid)
-	err := f.e.clear(prefix, func(k, value []byte) error {
+// stages clear the facts of a subject, with all that leads to them, its tombstones, and the places of its contents.
+func (f *slotFold) stages() []clearStage {
+	list := []clearStage{f.clearFacts}
+	if f.readRows {
+		list = append(list, f.clearSort(sortNow), f.clearSort(sortRevision))
+	}
+	return append(list, f.clearTombs, f.e.leaveSubject)
+}
+
+// clearSort clears rows to which nothing leads.
+func (f *slotFold) clearSort(sort byte) clearStage {
+	return func(c *clearing) (bool, error) {
+		return f.e.clearPage(newKey(sort).part(c.tenant).part(c.sid), nil)
+	}
+}
+
+func (f *slotFold) clearFacts(c *clearing) (bool, error) {
+	prefix := factsOf(c.tenant, c.sid)
+	return f.e.clearPage(prefix, func(k, value []byte) error {
 		slot, rest, ok := cutPart(k[len(prefix):])
 		if !ok {
 			return errRow(sortFact)
@@ -157,26 +159,28 @@ func (f *slotFold) clearFacts(tenant, sid string) error {
 		if err := d.err(); err != nil {
 			return err
 		}
-		return f.unlink(tenant, slot, o, &stored.fact)
+		return f.unlink(c, slot, o, &stored.fact)
 	})
-	if err != nil || !f.readRows {
-		return err
-	}
-	if err := f.e.clear(newKey(sortNow).part(tenant).part(sid), nil); err != nil {
-		return err
-	}
-	return f.e.clear(newKey(sortRevision).part(tenant).part(sid), nil)
 }
 
-// unlink removes the rows that lead to a fact.
-func (f *slotFold) unlink(tenant, slot string, o order, fact *events.SlotFact) error {
-	keys := []key{slotRowKey(tenant, slot), idKey(tenant, kindFact, fact.Fact)}
+// unlink removes the rows that lead to a fact. The slot and the id may be another subject's by now.
+func (f *slotFold) unlink(c *clearing, slot string, o order, fact *events.SlotFact) error {
+	tenant := c.tenant
+	if err := f.e.unsetIf(slotRowKey(tenant, slot), func(value []byte) (bool, error) {
+		return string(value) == c.sid, nil
+	}); err != nil {
+		return err
+	}
+	if err := f.e.unplace(c, kindFact, fact.Fact); err != nil {
+		return err
+	}
+	var keys []key
 	if f.readRows {
 		keys = append(keys, reviewKey(tenant, o, fact.Fact), reviewedKey(tenant, o, fact.Fact))
 	}
 	for _, ref := range fact.Sources {
 		keys = append(keys, fromEpisodeKey(tenant, ref.Episode, slot, o))
-		if ref.Subject != "" {
+		if ref.Subject != "" && ref.Subject != c.sid {
 			keys = append(keys, fromSubjectKey(tenant, ref.Subject, slot, o))
 		}
 	}
@@ -189,20 +193,20 @@ func (f *slotFold) unlink(tenant, slot string, o order, fact *events.SlotFact) e
 }
 
 // clearTombs removes the tombstones of a subject's records: that of the subject stands for them.
-func (f *slotFold) clearTombs(tenant, sid string) error {
-	prefix := newKey(sortTomb).part(tenant).part(sid)
-	return f.e.clear(prefix, func(k, value []byte) error {
+func (f *slotFold) clearTombs(c *clearing) (bool, error) {
+	prefix := newKey(sortTomb).part(c.tenant).part(c.sid)
+	return f.e.clearPage(prefix, func(k, value []byte) error {
 		t, err := decodeTomb(k, value)
 		if err != nil {
 			return err
 		}
 		kind := k[len(prefix)]
 		if !f.readRows {
-			if err := f.e.unset(erasureKey(tenant, t.Erasure, kind, sid, t.ID)); err != nil {
+			if err := f.e.unset(erasureKey(c.tenant, t.Erasure, kind, c.sid, t.ID)); err != nil {
 				return err
 			}
 		}
-		return f.e.unset(idKey(tenant, kind, t.ID))
+		return f.e.unplace(c, kind, t.ID)
 	})
 }
 

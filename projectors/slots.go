@@ -205,6 +205,16 @@ func (f *slotFold) slot(tenant, slot string) (*slotState, error) {
 		return nil, err
 	}
 	if s.sid != "" {
+		// The rows of a forgotten subject may still be there.
+		gone, err := f.e.tombs.subject(tenant, s.sid)
+		if err != nil {
+			return nil, err
+		}
+		if gone {
+			s.sid = ""
+		}
+	}
+	if s.sid != "" {
 		if err := f.load(s); err != nil {
 			return nil, err
 		}

@@ -102,7 +102,7 @@ func (s *Snapshot) Traces(tenant, after string, limit int) (rows []TraceRow, nex
 func (s *Snapshot) Owner(tenant, id string) (sid string, err error) {
 	e, err := s.episodePlace(tenant, id)
 	switch {
-	case err == nil && !e.dead:
+	case err == nil && !e.dead && !s.SubjectForgotten(tenant, e.sid):
 		return e.sid, nil
 	case err != nil && !errors.Is(err, events.ErrNotFound):
 		return "", err
@@ -113,12 +113,17 @@ func (s *Snapshot) Owner(tenant, id string) (sid string, err error) {
 		return "", nil
 	case err != nil:
 		return "", err
+	case s.SubjectForgotten(tenant, f.sid):
+		return "", nil
 	}
 	return f.sid, nil
 }
 
-// Erased returns how many episodes and facts of a subject have a tombstone of their own.
+// Erased returns how many episodes and facts of a subject have a tombstone of their own, none once it has one itself.
 func (s *Snapshot) Erased(tenant, sid string) (episodes, facts int, err error) {
+	if gone, err := has(s.memories, subjectTombKey(tenant, sid)); gone || err != nil {
+		return 0, 0, err
+	}
 	for kind, n := range map[byte]*int{kindEpisode: &episodes, kindFact: &facts} {
 		prefix := newKey(sortTomb).part(tenant).part(sid).byte(kind)
 		if err := scan(s.memories, prefix, nil, func([]byte, []byte) (bool, error) {

@@ -54,7 +54,11 @@ func subjectTraceKey(tenant, sid, id string) key {
 
 func (f *traces) flush(*pebble.Batch) error {
 	for k, s := range f.open {
-		if _, err := f.e.put([]byte(k), encodeTrace(s), s.row); err != nil {
+		var sum []byte
+		if s.Subject != "" {
+			sum = sumKey(s.Tenant, s.Subject)
+		}
+		if _, err := f.e.putOf(sum, []byte(k), encodeTrace(s), s.row); err != nil {
 			return err
 		}
 	}
@@ -165,12 +169,13 @@ func (f *traces) recalled(r *events.Recorded, e events.TraceRecalled) error {
 		}
 	}
 	s = newTraceState()
+	s.Tenant = t
 	s.TraceRecalled, s.Position, s.RecordedAt, s.Principal = e, r.Position, r.RecordedAt, r.Principal
 	f.open[string(traceKey(t, e.Trace))] = s
 	return nil
 }
 
-// forget removes the traces of a subject. The position moves only when all are gone.
+// forget buries a subject, and has its traces cleared.
 func (f *traces) forget(r *events.Recorded, e events.SubjectForgotten) error {
 	t, sid := r.Aggregate.Tenant, r.Aggregate.ID
 	if err := f.e.commit(); err != nil {
@@ -179,24 +184,24 @@ func (f *traces) forget(r *events.Recorded, e events.SubjectForgotten) error {
 	if _, err := f.e.bury(t, subjectTombKey(t, sid), e.Erasure, r); err != nil {
 		return err
 	}
-	if err := f.e.denied(r); err != nil {
-		return err
-	}
-	if err := f.e.leaveSubject(t, sid, e.Erasure); err != nil {
-		return err
-	}
-	prefix := newKey(sortSubjectTraces).part(t).part(sid)
-	return f.e.clear(prefix, func(k, _ []byte) error {
+	return f.e.letGo(t, sid, e.Erasure, r.Position)
+}
+
+func (f *traces) stages() []clearStage { return []clearStage{f.clear, f.e.leaveSubject} }
+
+// clear removes the traces of a subject. An id may be another subject's by now.
+func (f *traces) clear(c *clearing) (bool, error) {
+	prefix := newKey(sortSubjectTraces).part(c.tenant).part(c.sid)
+	return f.e.clearPage(prefix, func(k, _ []byte) error {
 		id, _, ok := cutPart(k[len(prefix):])
 		if !ok {
 			return errRow(sortSubjectTraces)
 		}
-		tk := traceKey(t, id)
-		var old digest
-		if _, err := get(f.e.db, tk, func(value []byte) error { old = rowDigest(tk, value); return nil }); err != nil {
-			return err
-		}
-		return f.e.remove(tk, old)
+		return f.e.unsetIf(traceKey(c.tenant, id), func(value []byte) (bool, error) {
+			s := newTraceState()
+			err := decodeTrace(value, s)
+			return s.Subject == c.sid, err
+		})
 	})
 }
 
@@ -207,12 +212,19 @@ func (f *traces) trace(tenant, id string) (*traceState, error) {
 		return s, nil
 	}
 	s := newTraceState()
+	s.Tenant = tenant
 	found, err := get(f.e.db, k, func(value []byte) error {
 		s.row = rowDigest(k, value)
 		return decodeTrace(value, s)
 	})
 	if err != nil || !found {
 		return nil, err
+	}
+	if s.Subject != "" {
+		// The rows of a forgotten subject may still be there.
+		if gone, err := f.e.tombs.subject(tenant, s.Subject); gone || err != nil {
+			return nil, err
+		}
 	}
 	f.open[string(k)] = s
 	return s, nil
