@@ -22,7 +22,7 @@ const (
 var errNotBool = errors.New("condition is not true or false")
 
 //go:embed default.yaml
-var defaultText string //nolint:gochecknoglobals // embedding needs a variable; nothing writes it
+var defaultText string
 
 // Default is the policy that is in force until one is activated. It is parsed
 // anew at each call; that takes milliseconds. It panics if the text that it was

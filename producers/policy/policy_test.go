@@ -312,7 +312,7 @@ func TestParseRefuses(t *testing.T) {
 		"retention soon":    {one + "retention: {rejected: soon}\n", 4, "retention.rejected", "", "keep"},
 		"example no name":   {one + "examples: [{want: review}]\n", 4, "examples[0].name", "", "missing"},
 		"example field":     {one + "examples: [{name: x, want: review, inputs: {}}]\n", 4, "examples[0].inputs", "", "not a field"},
-		"example input":     {one + "examples: [{name: x, want: review, input: {confidense: 1}}]\n", 4, "examples[0].input.confidense", "", "not a field"},
+		"example input":     {one + "examples: [{name: x, want: review, input: {confidenze: 1}}]\n", 4, "examples[0].input.confidenze", "", "not a field"},
 		"example number":    {one + "examples: [{name: x, want: review, input: {confidence: 1.5}}]\n", 4, "examples[0].input.confidence", "", "0 to 1"},
 		"example trust":     {one + "examples: [{name: x, want: review, input: {trust: god}}]\n", 4, "examples[0].input.trust", "", "external"},
 		"example time":      {one + "examples: [{name: x, want: review, input: {at: now}}]\n", 4, "examples[0].input.at", "", "RFC 3339"},
