@@ -56,6 +56,16 @@ func (l *faultyLog) AppendBatch(ctx context.Context, batch []events.Pending) ([]
 	return acks, nil
 }
 
+// holed is a log of which most messages are removed.
+type holed struct{ events.Log }
+
+func (l holed) MessageAt(ctx context.Context, position uint64) (events.Message, error) {
+	if position%7 != 0 {
+		return events.Message{}, events.ErrNoCommits
+	}
+	return l.Log.MessageAt(ctx, position) //nolint:wrapcheck // it stands for that one.
+}
+
 func unavailable() error { return events.ErrUnavailable }
 
 // second is a fault that lets one append pass and plans the given one for the

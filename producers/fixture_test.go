@@ -42,7 +42,7 @@ func inMemory(tb testing.TB) store {
 	tb.Helper()
 	return store{
 		log: memlog.New("test", start), rows: seal.NewMemRows(), root: newRoot(tb),
-		quarantine: &pen{kept: map[string]events.Message{}},
+		quarantine: &pen{kept: map[string]events.Message{}, now: start},
 	}
 }
 
@@ -87,6 +87,14 @@ func newRoot(tb testing.TB) seal.Root {
 type pen struct {
 	mu   sync.Mutex
 	kept map[string]events.Message
+	now  func() time.Time
+}
+
+// expire lets go of everything.
+func (p *pen) expire() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.kept)
 }
 
 func (p *pen) Get(_ context.Context, tenant, id string) (events.Message, error) {
@@ -112,7 +120,7 @@ func (p *pen) Put(_ context.Context, tenant, id string, m events.Message) error 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, there := p.kept[tenant+"/"+id]; !there {
-		m.RecordedAt = start()
+		m.RecordedAt = p.now()
 		p.kept[tenant+"/"+id] = m
 	}
 	return nil
@@ -139,13 +147,21 @@ func (s store) openOn(tb testing.TB, log producers.Log, rows seal.Rows) *fixture
 	if err != nil {
 		tb.Fatal(err)
 	}
-	g, err := producers.New(producers.Config{
-		Log: log, Keys: keys, Quarantine: s.quarantine, Now: start, NewID: newID,
-	})
+	f := &fixture{TB: tb, store: s, keys: keys}
+	f.Gateway = f.gateway(func(c *producers.Config) { c.Log = log })
+	return f
+}
+
+// gateway is another gateway of the same process, made differently.
+func (f *fixture) gateway(change func(*producers.Config)) *producers.Gateway {
+	f.Helper()
+	c := producers.Config{Log: f.log, Keys: f.keys, Quarantine: f.quarantine, Now: start, NewID: newID}
+	change(&c)
+	g, err := producers.New(c)
 	if err != nil {
-		tb.Fatal(err)
+		f.Fatal(err)
 	}
-	return &fixture{Gateway: g, TB: tb, store: s, keys: keys}
+	return g
 }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
@@ -153,6 +169,11 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 // user is an agent that speaks for a user of a tenant.
 func user(tenant string) events.Caller {
 	return events.Caller{Tenant: tenant, Principal: "bot", Roles: []events.Role{events.RoleAgent}, Trust: events.TrustUser}
+}
+
+// reviewer decides on what waits.
+func reviewer(tenant string) events.Caller {
+	return events.Caller{Tenant: tenant, Principal: "ada", Roles: []events.Role{events.RoleReviewer}, Trust: events.TrustUser}
 }
 
 func withTrust(c events.Caller, t events.Trust) events.Caller {
@@ -207,12 +228,17 @@ func (f *fixture) slot() *events.Slot {
 
 func (f *fixture) slotOf(subject, predicate string) *events.Slot {
 	f.Helper()
+	return f.slotScoped(subject, predicate, "")
+}
+
+func (f *fixture) slotScoped(subject, predicate, scope string) *events.Slot {
+	f.Helper()
 	t := f.tenant()
 	sid, err := t.SubjectID(f.Context(), subject, true)
 	if err != nil {
 		f.Fatal(err)
 	}
-	a := events.Aggregate{Tenant: t.Token(), Kind: events.KindFact, ID: t.Hash("slot", sid+"\x00"+predicate+"\x00")}
+	a := events.Aggregate{Tenant: t.Token(), Kind: events.KindFact, ID: t.Hash("slot", sid+"\x00"+predicate+"\x00"+scope)}
 	var s events.Slot
 	for r, err := range f.log.ReadAggregate(f.Context(), a, 0) {
 		if err != nil {

@@ -303,13 +303,26 @@ func (g *Gateway) decidedBefore(ctx context.Context, p *proposal) (Proposed, err
 	}
 	a := answerOf(p.decided.Events, p.id)
 	a.Position = p.decided.Position
-	if _, err := g.dropLost(ctx, p, on.evidence); err != nil {
+	if _, err := g.dropLost(ctx, p, p.lostSince(on.evidence)); err != nil {
 		return Proposed{}, err
 	}
 	if wasStale(a.Gates) {
 		return Proposed{}, p.conflict()
 	}
 	return a, nil
+}
+
+// lostSince is the evidence without the sources that had a tombstone when the
+// candidate was written: it never had them. Those have no position in it; in a log
+// of an earlier version none has.
+func (p *proposal) lostSince(evidence []Evidence) []Evidence {
+	f := p.slot.Find(p.id)
+	if f == nil || f.Decision.Basis.IsZero() {
+		return evidence
+	}
+	return slices.DeleteFunc(slices.Clone(evidence), func(e Evidence) bool {
+		return slices.ContainsFunc(f.Sources, func(s events.SourceRef) bool { return s.Episode == e.Ref.Episode && s.At == 0 })
+	})
 }
 
 // answerOf reads the answer off the events of the commit.
