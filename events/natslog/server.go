@@ -49,6 +49,10 @@ type Options struct {
 	// ReadyTimeout bounds the start, which reads the whole index of a large
 	// store after a crash. The default is 30 seconds.
 	ReadyTimeout time.Duration
+	// Reached has the last sequences that parts of the log are known to have had, by
+	// their names ([PartData] and so on). A block file with one far above is a
+	// *BlockError, and no server is started on it.
+	Reached map[string]uint64
 	// Logger gets warnings and errors of the server, without their values. The
 	// default drops them.
 	Logger *slog.Logger
@@ -69,7 +73,7 @@ type Server struct {
 // StartServer starts a server and returns when it takes connections. It
 // installs no signal handlers and opens no monitoring port. Its errors are
 // ErrBadDirectory, ErrDirectoryInUse, ErrUnsafeListen, ErrEncryptedStore,
-// ErrServerFailed and ErrNotReady.
+// ErrServerFailed, ErrNotReady and *BlockError.
 func StartServer(ctx context.Context, o Options) (*Server, error) {
 	opts, err := serverOptions(o)
 	if err != nil {
@@ -83,6 +87,9 @@ func StartServer(ctx context.Context, o Options) (*Server, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	logger := &serverLogger{out: o.Logger}
+	if err := inspect(o.Dir, o.Reached); err != nil {
+		return nil, errors.Join(fmt.Errorf("start server: %w", err), unlock(lock))
+	}
 	srv, err := server.NewServer(opts)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start server: %w: %w", ErrServerFailed, err), unlock(lock))

@@ -22,6 +22,9 @@ const (
 	// KindStreamMissing: a stream of the log is not there, and an anchor says that
 	// it was.
 	KindStreamMissing Kind = "stream_missing"
+	// KindBlockInvalid: a file of a stream has what cannot be, so that no server can
+	// be started on it.
+	KindBlockInvalid Kind = "block_invalid"
 	// KindLogShort: the log ends before the anchor or the tree does.
 	KindLogShort Kind = "log_short"
 	// KindLogHole: a position is empty and nothing says that it was erased.
@@ -59,7 +62,7 @@ type DamageError struct {
 	Position uint64
 	// Missing is how many rows are missing at least, for KindKeysLost.
 	Missing uint64
-	// Stream is the stream of KindStreamMissing.
+	// Stream is the stream of KindStreamMissing and KindBlockInvalid.
 	Stream string
 }
 
@@ -78,6 +81,8 @@ func (e *DamageError) Error() string {
 		return "the anchor is of another log"
 	case KindStreamMissing:
 		return "the log has lost its stream " + e.Stream
+	case KindBlockInvalid:
+		return "the log has a block file of its stream " + e.Stream + " that is damaged"
 	case KindLogShort:
 		return fmt.Sprintf("the log ends at %d, before the anchor does", e.Position)
 	case KindLogHole:

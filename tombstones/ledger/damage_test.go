@@ -35,7 +35,7 @@ var flips = flag.Int("flips", 40, "bits to flip in the files of the log, one at 
 func child(dir string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), childTime)
 	defer cancel()
-	err := openAndClose(ctx, dir)
+	rows, err := openAndClose(ctx, dir)
 	if d, is := ledger.AsDamage(err); is {
 		fmt.Println(d.Kind)
 		return childDamaged
@@ -44,6 +44,7 @@ func child(dir string) int {
 		fmt.Println(err)
 		return childRefuses
 	}
+	fmt.Println(rows)
 	return childServes
 }
 

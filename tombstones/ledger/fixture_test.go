@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,7 +44,13 @@ func openLog(ctx context.Context, dir string) (_ *world, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w.server, err = natslog.StartServer(ctx, natslog.Options{Dir: filepath.Join(dir, logDir), Durability: natslog.DurabilityProcess})
+	reached := map[string]uint64{}
+	if a, is := ledger.LastAnchor(dir); is {
+		reached[natslog.PartData], reached[natslog.PartKeys], reached[natslog.PartLedger] = a.Size, a.Keys, a.Records
+	}
+	w.server, err = natslog.StartServer(ctx, natslog.Options{
+		Dir: filepath.Join(dir, logDir), Durability: natslog.DurabilityProcess, Reached: reached,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -194,22 +201,29 @@ func copied(t *testing.T, dir string) string {
 // opening opens a directory's log and ledger and closes them again.
 func opening(t *testing.T, dir string) error {
 	t.Helper()
-	return openAndClose(t.Context(), dir)
+	_, err := openAndClose(t.Context(), dir)
+	return err
 }
 
-func openAndClose(ctx context.Context, dir string) error {
+// openAndClose returns a digest of the rows of the keys.
+func openAndClose(ctx context.Context, dir string) (rows string, err error) {
 	w, err := openLog(ctx, dir)
 	if stream, missing := missing(err); missing {
-		return &ledger.DamageError{Kind: ledger.KindStreamMissing, Stream: stream}
+		return "", &ledger.DamageError{Kind: ledger.KindStreamMissing, Stream: stream}
+	}
+	if block, is := errors.AsType[*natslog.BlockError](err); is {
+		return "", &ledger.DamageError{Kind: ledger.KindBlockInvalid, Stream: block.Stream}
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, err = ledger.Open(ctx, w.config(), nil)
+	if _, err = ledger.Open(ctx, w.config(), nil); err == nil {
+		rows, err = rowsOf(ctx, w.rows)
+	}
 	if cerr := w.close(); err == nil {
 		err = cerr
 	}
-	return err
+	return rows, err
 }
 
 func wantDamage(t *testing.T, err error, want ledger.Kind) {

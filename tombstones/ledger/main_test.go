@@ -9,6 +9,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(writerDir); dir != "" {
+		os.Exit(writer(dir))
+	}
 	if dir := os.Getenv(childDir); dir != "" {
 		os.Exit(child(dir))
 	}

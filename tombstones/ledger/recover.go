@@ -30,6 +30,21 @@ type AnchorState struct {
 	Records, Keys uint64
 }
 
+// LastAnchor is what the anchor of a directory says, with which nothing has been
+// compared yet; false if there is none that can be read.
+func LastAnchor(dir string) (AnchorState, bool) {
+	_, signed, err := Anchor(dir)
+	if err != nil {
+		return AnchorState{}, false
+	}
+	v, err := LoadVerifier(dir)
+	if err != nil {
+		return AnchorState{}, false
+	}
+	state, err := OpenAnchor(v, signed)
+	return state, err == nil
+}
+
 // OpenAnchor verifies a signed anchor, which is ErrForeign if another key signed
 // it or it is none.
 func OpenAnchor(v note.Verifier, signed []byte) (AnchorState, error) {

@@ -43,6 +43,23 @@ func (n *Node) openStreams(ctx context.Context, o Options) (*natslog.Streams, er
 	return streams, nil
 }
 
+// reached is how far the parts of a log are known to have gone.
+func reached(data string) map[string]uint64 {
+	a, is := ledger.LastAnchor(data)
+	if !is {
+		return nil
+	}
+	return map[string]uint64{natslog.PartData: a.Size, natslog.PartKeys: a.Keys, natslog.PartLedger: a.Records}
+}
+
+// damaged says of an error of the server that it is damage, if it is.
+func damaged(err error) error {
+	if block, is := errors.AsType[*natslog.BlockError](err); is {
+		return &ledger.DamageError{Kind: ledger.KindBlockInvalid, Stream: block.Stream}
+	}
+	return err
+}
+
 // openLedger compares the log with ledger and anchor before anything else reads
 // it. A directory that was never used may join a log that others use.
 func (n *Node) openLedger(ctx context.Context, o Options, streams *natslog.Streams) error {

@@ -201,9 +201,10 @@ func (n *Node) openLog(ctx context.Context, o Options) (*natslog.Streams, error)
 		}
 		n.server, err = natslog.StartServer(ctx, natslog.Options{
 			Dir: filepath.Join(n.data, logDir), Durability: durability, Listen: o.NATSListen, Logger: o.Logger,
+			Reached: reached(n.data),
 		})
 		if err != nil {
-			return nil, fmt.Errorf("start the log: %w", err)
+			return nil, fmt.Errorf("start the log: %w", damaged(err))
 		}
 		if n.conn, err = n.server.Connect(ctx); err != nil {
 			return nil, fmt.Errorf("reach the log: %w", err)
