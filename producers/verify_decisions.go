@@ -3,11 +3,13 @@ package producers
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/producers/policy"
 )
 
@@ -26,6 +28,22 @@ type VerifiedDecisions struct {
 	// not the built-in one.
 	NoPolicy int     `json:"no_policy"`
 	Skipped  Skipped `json:"skipped"`
+}
+
+// Verify is VerifyDecisions of the caller's tenant. The error is also ErrForbidden
+// to who is neither reviewer, auditor nor admin.
+func (s *Simulator) Verify(ctx context.Context, caller events.Caller) (VerifiedDecisions, error) {
+	if err := permit(caller, events.RoleReviewer, events.RoleAuditor, events.RoleAdmin); err != nil {
+		return VerifiedDecisions{}, err
+	}
+	t, err := s.gateway.keys.Tenant(ctx, caller.Tenant, false)
+	if errors.Is(err, seal.ErrUnknownTenant) {
+		return VerifiedDecisions{Differing: []uint64{}}, nil
+	}
+	if err != nil {
+		return VerifiedDecisions{}, fmt.Errorf("find tenant: %w", err)
+	}
+	return s.VerifyDecisions(ctx, t.Token())
 }
 
 // VerifyDecisions makes every recorded decision of a tenant, given by its token,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -20,6 +21,7 @@ type policyCmd struct {
 	Show     policyShowCmd     `cmd:"" help:"Print the policy in force."`
 	History  policyHistoryCmd  `cmd:"" help:"Show the policies that were in force."`
 	Simulate policySimulateCmd `cmd:"" help:"Show what a policy would have decided otherwise; it changes nothing."`
+	Verify   policyVerifyCmd   `cmd:"" help:"Make every recorded decision again and compare; it changes nothing."`
 }
 
 // readPolicy reads a policy and checks it, so that what is wrong is said the same
@@ -184,13 +186,60 @@ func printSimulation(t terminal, s producers.Simulation) error {
 			}
 		}
 	}
-	if k := s.Skipped; k.Forgotten+k.Held+k.NoBasis > 0 {
-		if err := say(t, "skipped: %d forgotten, %d held, %d recorded without their basis\n", k.Forgotten, k.Held, k.NoBasis); err != nil {
-			return err
-		}
+	if err := printSkipped(t, s.Skipped); err != nil {
+		return err
 	}
 	if s.Truncated {
 		return say(t, "the limit was reached; go on with --from %d\n", s.To+1)
 	}
 	return nil
+}
+
+type policyVerifyCmd struct{}
+
+// errDiffers says that a decision of the log is not what its policy decides.
+var errDiffers = errors.New("decisions differ from what their policies decide")
+
+// Run makes the recorded decisions again.
+func (policyVerifyCmd) Run(ctx context.Context, c *cli, t terminal) error {
+	return c.reading(ctx, t, func(s *session) error {
+		var out producers.VerifiedDecisions
+		if err := s.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/policies/verify", Out: &out}); err != nil {
+			return fmt.Errorf("verify: %w", err)
+		}
+		if err := printVerified(c, t, out); err != nil {
+			return err
+		}
+		if len(out.Differing) > 0 {
+			return errDiffers
+		}
+		return nil
+	})
+}
+
+func printVerified(c *cli, t terminal, v producers.VerifiedDecisions) error {
+	if c.JSON {
+		return printJSON(t, v)
+	}
+	if err := say(t, "%d decisions, %d are the same when they are made again\n", v.Decisions, v.Repeated); err != nil {
+		return err
+	}
+	for _, at := range v.Differing {
+		if err := say(t, "    the one at %d differs\n", at); err != nil {
+			return err
+		}
+	}
+	if v.NoPolicy > 0 {
+		if err := say(t, "%d by a policy that is not in the log\n", v.NoPolicy); err != nil {
+			return err
+		}
+	}
+	return printSkipped(t, v.Skipped)
+}
+
+func printSkipped(t terminal, k producers.Skipped) error {
+	if k.Forgotten+k.Held+k.NoBasis == 0 {
+		return nil
+	}
+	return say(t, "skipped: %d forgotten, %d held, %d recorded without their basis\n", k.Forgotten, k.Held, k.NoBasis)
 }

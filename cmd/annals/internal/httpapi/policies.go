@@ -44,6 +44,12 @@ func (a *API) policies() {
 	}, func(ctx context.Context, r Request[producers.SimulateRequest]) (producers.Simulation, error) {
 		return c.Simulator.Simulate(ctx, r.Caller, r.In)
 	})
+	add(a, Route{
+		Method: http.MethodPost, Path: "/v1/policies/verify", Roles: readers, limit: simulationTimeout,
+		Summary: "Make every recorded decision again, by the policy that it names. It changes nothing.",
+	}, func(ctx context.Context, r Request[None]) (producers.VerifiedDecisions, error) {
+		return c.Simulator.Verify(ctx, r.Caller)
+	})
 }
 
 func (a *API) putPolicy(w http.ResponseWriter, r *http.Request, caller events.Caller) {

@@ -209,6 +209,11 @@ func TestSimulate(t *testing.T) {
 	f.do(token, http.MethodPost, simulatePath, obj{"text": "rules: []"}, http.StatusUnprocessableEntity)
 	f.do(f.token("acme", events.RoleAgent, events.RoleAuditor), http.MethodPost, simulatePath, obj{}, http.StatusForbidden)
 	expect("another tenant", f.do(f.token("nobody"), http.MethodPost, simulatePath, obj{}, http.StatusOK))
+	verified := f.do(f.token("acme", events.RoleAuditor), http.MethodPost, "/v1/policies/verify", obj{}, http.StatusOK)
+	if get[float64](verified, "decisions") != 27 || get[float64](verified, "repeated") != 27 {
+		t.Errorf("decisions made again: %s", verified.body)
+	}
+	f.do(f.token("acme", events.RoleAgent), http.MethodPost, "/v1/policies/verify", obj{}, http.StatusForbidden)
 	if got := f.head(); got != head {
 		t.Errorf("simulations have written %d commits", got-head)
 	}

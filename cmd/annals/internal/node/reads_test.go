@@ -136,6 +136,7 @@ func silent(p planted) map[string]ask {
 		"GET /v1/erasures":                               {path: "/v1/erasures"},
 		"GET /v1/erasures/{id}":                          {path: "/v1/erasures/" + p.episode},
 		"GET /v1/erasures/{id}/receipt":                  {path: "/v1/erasures/" + p.episode + "/receipt"},
+		"POST /v1/policies/verify":                       {body: none, path: "/v1/policies/verify"},
 		"PUT /v1/subjects/{subject}/holds/{hold}":        {body: none, path: "/v1/subjects/" + p.subject + "/holds/" + p.word},
 		"DELETE /v1/subjects/{subject}/holds/{hold}":     {body: none, path: "/v1/subjects/" + p.subject + "/holds/" + p.word},
 		"PUT /v1/subjects/{subject}/consents/{category}": {body: obj{"granted": true, "basis": p.word}, path: "/v1/subjects/" + p.subject + "/consents/" + p.word},
