@@ -17,6 +17,7 @@ import (
 type evalCmd struct {
 	Retrieval evalRetrievalCmd `cmd:"" help:"Recall of a corpus: R@5, R@10, MRR@10, nDCG@10."`
 	AsOf      evalAsOfCmd      `cmd:"" name:"asof" help:"Dated facts proposed in shuffled order, asked as of a time."`
+	Contracts evalContractsCmd `cmd:"" help:"Cases with updates, deletions, conflicts and near misses: what is returned that must not be."`
 	Guard     evalGuardCmd     `cmd:"" help:"Recall and false positives of the guardrail scanner, by source."`
 	PII       evalPIICmd       `cmd:"" name:"pii" help:"Recall and precision of the recognisers of personal data, by type."`
 }
