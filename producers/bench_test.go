@@ -2,11 +2,15 @@ package producers_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/producers"
+	"github.com/annals-memory/annals/producers/guard"
+	"github.com/annals-memory/annals/producers/policy"
 )
 
 func BenchmarkCapture(b *testing.B) {
@@ -141,6 +145,45 @@ func BenchmarkTraces(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// A decision without what it waits for: the scan of the value, the gates, the rules
+// of the built-in policy and the place among the facts of a slot. The slowest of a
+// hundred is reported too.
+func BenchmarkDecide(b *testing.B) {
+	scanner, by := guard.Default(), policy.Default()
+	for name, tt := range map[string]struct{ facts, sources, value int }{
+		"usual": {3, 1, 60}, "long": {20, 8, 4 << 10}, "large": {100, 64, 4 << 10},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var slot events.Slot
+			for i := range tt.facts {
+				f := &events.SlotFact{Status: events.StatusActive, Valid: []events.Interval{{From: day(i), To: day(i + 1)}}}
+				f.Fact, f.Trust, f.ObservedAt, f.ValidTo = fmt.Sprint(i), events.TrustUser, day(i), day(i+1)
+				slot.Facts = append(slot.Facts, f)
+			}
+			evidence := make([]producers.Evidence, tt.sources)
+			for i := range evidence {
+				evidence[i] = src(func(e *producers.Evidence) { e.Ref.Episode = fmt.Sprint("e", i) })
+			}
+			c := caseOf(events.TrustUser, evidence...)
+			c.Candidate.ObservedAt = day(tt.facts + 1)
+			value := "city\n" + strings.Repeat("She has lived in Rome ever since. ", 1+tt.value/34)
+			took := make([]time.Duration, 0, 1<<16)
+			b.ReportAllocs()
+			for b.Loop() {
+				began := time.Now()
+				c.Basis.Guard = scanner.Scan(value)
+				list := producers.Decide(&slot, c, never, by)
+				took = append(took, time.Since(began))
+				if decided(list).Decision != events.DecisionPromote {
+					b.Fatal(list[0])
+				}
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns/op")
 		})
 	}
 }

@@ -171,8 +171,8 @@ func user(tenant string) events.Caller {
 	return events.Caller{Tenant: tenant, Principal: "bot", Roles: []events.Role{events.RoleAgent}, Trust: events.TrustUser}
 }
 
-// reviewer decides on what waits.
-func reviewer(tenant string) events.Caller {
+// warden decides on what waits in quarantine.
+func warden(tenant string) events.Caller {
 	return events.Caller{Tenant: tenant, Principal: "ada", Roles: []events.Role{events.RoleReviewer}, Trust: events.TrustUser}
 }
 
