@@ -31,6 +31,7 @@ func (ConsentGranted) isEvent()     {}
 func (ConsentWithdrawn) isEvent()   {}
 func (SubjectExported) isEvent()    {}
 func (ValueSuppressed) isEvent()    {}
+func (SuppressionRemoved) isEvent() {}
 func (SourceRevised) isEvent()      {}
 func (ErasureRequested) isEvent()   {}
 func (ErasureAdvanced) isEvent()    {}
@@ -66,6 +67,7 @@ const (
 	TypeConsentWithdrawn   = "annals.subject.consent_withdrawn.v1"
 	TypeSubjectExported    = "annals.subject.exported.v1"
 	TypeValueSuppressed    = "annals.suppression.added.v1"
+	TypeSuppressionRemoved = "annals.suppression.removed.v1"
 	TypeSourceRevised      = "annals.source.revised.v1"
 	TypeErasureRequested   = "annals.erasure.requested.v1"
 	TypeErasureAdvanced    = "annals.erasure.advanced.v1"
@@ -125,6 +127,8 @@ func TypeOf(e Event) string {
 		return TypeSubjectExported
 	case ValueSuppressed:
 		return TypeValueSuppressed
+	case SuppressionRemoved:
+		return TypeSuppressionRemoved
 	case SourceRevised:
 		return TypeSourceRevised
 	case ErasureRequested:
@@ -199,6 +203,8 @@ func decodeEvent(typ string, data []byte) (Event, error) {
 		return decodeAs[SubjectExported](data)
 	case TypeValueSuppressed:
 		return decodeAs[ValueSuppressed](data)
+	case TypeSuppressionRemoved:
+		return decodeAs[SuppressionRemoved](data)
 	case TypeSourceRevised:
 		return decodeAs[SourceRevised](data)
 	case TypeErasureRequested:

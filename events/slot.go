@@ -221,7 +221,7 @@ func (s *Slot) apply(e Event, r Recorded) string {
 		})
 	case EpisodeCaptured, EpisodeQuarantined, EpisodeDropped, SourceRevised, EpisodeForgotten, SubjectRegistered, SubjectForgotten,
 		SubjectHeld, SubjectReleased, ConsentGranted, ConsentWithdrawn, SubjectExported,
-		ErasureRequested, ErasureAdvanced, ValueSuppressed,
+		ErasureRequested, ErasureAdvanced, ValueSuppressed, SuppressionRemoved,
 		VectorEmbedded, TraceRecalled, TraceUsed, TraceJudged, PolicyActivated:
 	}
 	return ""

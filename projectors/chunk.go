@@ -87,7 +87,7 @@ func home(e events.Event) (events.Kind, string) {
 		return events.KindSubject, ""
 	case events.SourceRevised:
 		return events.KindSource, ""
-	case events.ValueSuppressed:
+	case events.ValueSuppressed, events.SuppressionRemoved:
 		return events.KindSuppression, events.SharedID
 	case events.ErasureRequested, events.ErasureAdvanced:
 		return events.KindErasure, ""

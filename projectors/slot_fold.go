@@ -207,7 +207,7 @@ func factOf(e events.Event) string {
 	case events.EpisodeCaptured, events.EpisodeQuarantined, events.EpisodeDropped, events.EpisodeForgotten,
 		events.SourceRevised, events.SubjectRegistered, events.SubjectForgotten,
 		events.SubjectHeld, events.SubjectReleased, events.ConsentGranted, events.ConsentWithdrawn,
-		events.SubjectExported, events.ValueSuppressed,
+		events.SubjectExported, events.ValueSuppressed, events.SuppressionRemoved,
 		events.ErasureRequested, events.ErasureAdvanced, events.VectorEmbedded, events.TraceRecalled, events.TraceUsed, events.TraceJudged, events.PolicyActivated:
 	}
 	return ""

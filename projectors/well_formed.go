@@ -49,7 +49,7 @@ func wellFormed(e events.Event) bool {
 	case events.FactReviewed, events.FactReopened, events.FactRestored,
 		events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactRetracted, events.FactSourceLost,
 		events.SubjectRegistered, events.SubjectForgotten, events.PolicyActivated, events.ErasureAdvanced,
-		events.SubjectExported, events.ValueSuppressed:
+		events.SubjectExported, events.ValueSuppressed, events.SuppressionRemoved:
 	}
 	return true
 }

@@ -123,7 +123,7 @@ func (h *slotHistory) apply(e events.Event, fact string) {
 		events.SourceRevised, events.FactReviewed, events.FactReopened, events.FactRestored, events.FactPromoted, events.FactRetracted,
 		events.FactSourceLost, events.FactForgotten, events.SubjectRegistered, events.SubjectForgotten,
 		events.SubjectHeld, events.SubjectReleased, events.ConsentGranted, events.ConsentWithdrawn,
-		events.SubjectExported, events.ValueSuppressed,
+		events.SubjectExported, events.ValueSuppressed, events.SuppressionRemoved,
 		events.ErasureRequested, events.ErasureAdvanced, events.VectorEmbedded, events.TraceRecalled, events.TraceUsed, events.TraceJudged, events.PolicyActivated:
 	}
 }

@@ -217,21 +217,48 @@ func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, r
 	return e.forget(ctx, job, targets)
 }
 
-// ForgetSubject forgets everything about a subject, and what other subjects'
-// facts took from it alone. The reason is checked and not kept. A name that
-// nothing is kept about matches 0 and appends nothing; the same name used again
-// afterwards is another subject, which no repetition under the key reaches. The errors are those of [Eraser.ForgetRecord].
+// SubjectRequest asks to forget everything about a subject.
+type SubjectRequest struct {
+	// Subject is the outside name.
+	Subject string
+	// Reason is checked and not kept.
+	Reason string
+	// Suppress keeps what is forgotten from coming back. It is part of what an
+	// idempotency key stands for, and for whoever calls to see to: package query does.
+	Suppress bool
+}
+
+// command is what an idempotency key stands for.
+func (r *SubjectRequest) command() []string {
+	c := []string{token.NFC(r.Subject)}
+	if r.Suppress {
+		c = append(c, "suppress")
+	}
+	return c
+}
+
+// ForgetSubject is [Eraser.ForgetAbout] of a name and a reason.
 func (e *Eraser) ForgetSubject(ctx context.Context, caller events.Caller, key, subject, reason string) (Erasure, error) {
+	return e.ForgetAbout(ctx, caller, key, SubjectRequest{Subject: subject, Reason: reason})
+}
+
+// ForgetAbout forgets everything about a subject, and what other subjects'
+// facts took from it alone. A name that
+// nothing is kept about matches 0 and appends nothing, or, without a key, is answered
+// with the last erasure that was asked for by this name without one; the same name used again
+// afterwards is another subject, which no repetition under the key reaches. The errors are those of [Eraser.ForgetRecord].
+func (e *Eraser) ForgetAbout(ctx context.Context, caller events.Caller, key string, req SubjectRequest) (Erasure, error) {
 	if !caller.Has(events.RoleAgent, events.RoleAdmin) {
 		return Erasure{}, events.ErrForbidden
 	}
+	subject := req.Subject
 	if err := checkName("subject", subject); err != nil {
 		return Erasure{}, err
 	}
-	if err := checkReason(reason); err != nil {
+	if err := checkReason(req.Reason); err != nil {
 		return Erasure{}, err
 	}
-	job, err := e.begin(ctx, caller, key, "forget_subject", []string{token.NFC(subject)})
+	job, err := e.begin(ctx, caller, key, "forget_subject", req.command())
 	if err != nil {
 		return Erasure{}, err
 	}

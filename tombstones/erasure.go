@@ -26,6 +26,9 @@ type Erasure struct {
 	// Cascaded counts, for a dry run, the facts and candidates that would go with them,
 	// because they were taken from them alone.
 	Cascaded *int `json:"cascaded,omitempty"`
+	// Suppressed counts the values that are kept from coming back, equal ones once, if
+	// that was asked for.
+	Suppressed *int `json:"suppressed,omitempty"`
 	// Position is that of the last tombstone, 0 if nothing was written.
 	Position uint64 `json:"position"`
 	// Level is empty for a dry run. If nothing matched it is LevelDenied: nothing is

@@ -151,6 +151,38 @@ func (e *Eraser) byName(ctx context.Context, j *job, name, sid string) (last *ac
 	}
 }
 
+// ErasureByName returns the id that a forget of a subject without an idempotency key
+// has, or had if nothing of that name is left, and whether it has an account; "" if
+// there was none. The errors are those of [Eraser.Status].
+func (e *Eraser) ErasureByName(ctx context.Context, caller events.Caller, subject string) (id string, begun bool, err error) {
+	if !caller.Has(events.RoleAgent, events.RoleAdmin) {
+		return "", false, events.ErrForbidden
+	}
+	if err := checkName("subject", subject); err != nil {
+		return "", false, err
+	}
+	j, err := e.begin(ctx, caller, "", "", nil)
+	if err != nil || j.tenant == nil {
+		return "", false, err
+	}
+	sid, err := j.tenant.SubjectID(ctx, subject, false)
+	if err != nil && !errors.Is(err, seal.ErrUnknownSubject) {
+		return "", false, fmt.Errorf("find subject: %w", err)
+	}
+	last, err := e.byName(ctx, j, subject, sid)
+	switch {
+	case err != nil:
+		return "", false, err
+	case sid != "":
+		a := accountOf(j.token, j.erasure)
+		err := e.readAccount(ctx, a)
+		return j.erasure, a.state.Known(), err
+	case last == nil:
+		return "", false, nil
+	}
+	return last.aggregate.ID, true, nil
+}
+
 // buriesOther reports whether an erasure, which has no account yet, has its
 // tombstone on another subject: its process ended in between, and the name was
 // given away since.

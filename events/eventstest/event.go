@@ -18,7 +18,7 @@ func Types() []string {
 		events.TypeFactCorroborated, events.TypeFactRetracted, events.TypeFactSourceLost, events.TypeFactForgotten,
 		events.TypeSubjectRegistered, events.TypeSubjectForgotten,
 		events.TypeSubjectHeld, events.TypeSubjectReleased, events.TypeConsentGranted, events.TypeConsentWithdrawn,
-		events.TypeSubjectExported, events.TypeValueSuppressed, events.TypeSourceRevised,
+		events.TypeSubjectExported, events.TypeValueSuppressed, events.TypeSuppressionRemoved, events.TypeSourceRevised,
 		events.TypeErasureRequested, events.TypeErasureAdvanced,
 		events.TypeVectorEmbedded,
 		events.TypeTraceRecalled, events.TypeTraceUsed, events.TypeTraceJudged,
@@ -59,7 +59,9 @@ func EventOf(t *rapid.T, typ string) events.Event {
 			Export: Token(t, "export"), Position: position(t, "position"), Count: rapid.IntRange(0, 1_000_000).Draw(t, "count"),
 		}
 	case events.TypeValueSuppressed:
-		return events.ValueSuppressed{Hashes: list(t, "hash", Token)}
+		return events.ValueSuppressed{Suppression: Token(t, "suppression"), Hashes: list(t, "hash", Token)}
+	case events.TypeSuppressionRemoved:
+		return events.SuppressionRemoved{Suppression: Token(t, "suppression")}
 	case events.TypeErasureRequested:
 		return erasureRequested(t)
 	case events.TypeErasureAdvanced:

@@ -101,7 +101,9 @@ func Sample(typ string) events.Event {
 	case events.TypeSubjectExported:
 		return events.SubjectExported{Export: erasure, Position: 42, Count: 1_257}
 	case events.TypeValueSuppressed:
-		return events.ValueSuppressed{Hashes: []string{class}}
+		return events.ValueSuppressed{Suppression: erasure, Hashes: []string{class}}
+	case events.TypeSuppressionRemoved:
+		return events.SuppressionRemoved{Suppression: erasure}
 	case events.TypeErasureRequested:
 		return events.ErasureRequested{
 			Cause: events.CauseRequest, Scope: "subject", Subject: subject, Matched: 1_257, Tombstone: 43,

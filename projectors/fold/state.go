@@ -175,7 +175,7 @@ func (s *State) apply(e events.Event, r *events.Recorded) {
 		events.FactProposed, events.FactDecided, events.FactPromoted, events.FactSuperseded, events.FactCorroborated,
 		events.FactRetracted, events.FactSourceLost, events.FactForgotten, events.SubjectRegistered,
 		events.ConsentGranted, events.ConsentWithdrawn,
-		events.SubjectExported, events.ValueSuppressed,
+		events.SubjectExported, events.ValueSuppressed, events.SuppressionRemoved,
 		events.ErasureRequested, events.ErasureAdvanced, events.VectorEmbedded, events.PolicyActivated:
 	}
 }

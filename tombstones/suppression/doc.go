@@ -7,13 +7,16 @@
 //
 // # Guarantees
 //
-//   - A value is compared in a normal form: NFKC, lower case, without control and
-//     format characters, each run of blanks one. A value that is empty then is
+//   - A value is compared in a normal form: NFKC, lower case, without control
+//     and format characters, variation selectors and whatever else is not to be
+//     seen, each run of blanks one. A value that is empty then is
 //     never kept out.
 //   - What is kept is a hash under the tenant's own key: equal values of another
 //     tenant are not kept out, and the hashes tell nothing without the key.
 //   - A value that was added by this Set is kept out when Add has returned.
 //   - They outlive the record, its key and its subject.
+//   - What is kept out is lifted by the id of what kept it out. A value that two
+//     keep out is let in when both are lifted.
 //
 // # Not guaranteed
 //
@@ -24,6 +27,6 @@
 //     another value.
 //   - A repetition under its key of a capture or proposal that was taken before its
 //     value was kept out is refused too, though what it made may be there.
-//   - There is no way to take a value back yet: nothing in the log ends one.
+//   - What was lifted leaves its hashes in the log.
 //   - Who holds the tenant's key can try values out.
 package suppression

@@ -42,7 +42,7 @@ type Config struct {
 
 // Set is what the tenants want kept out. It is safe for concurrent use and starts
 // no goroutines. Its memory grows with the number of hashes of the tenants that it
-// was asked about, 26 bytes each and what a map takes.
+// was asked about, 26 bytes each and what a map and a list take.
 type Set struct {
 	c Config
 
@@ -52,10 +52,19 @@ type Set struct {
 
 // tenant is what is known of one tenant.
 type tenant struct {
-	mu       sync.Mutex // guards what follows
-	hashes   map[string]struct{}
-	position uint64
-	asked    time.Time
+	mu sync.Mutex // guards what follows
+	// hashes count the suppressions that keep each of them out.
+	hashes       map[string]int
+	suppressions map[string]*suppression
+	position     uint64
+	asked        time.Time
+}
+
+// suppression is what was kept out at once.
+type suppression struct {
+	hashes map[string]struct{}
+	since  time.Time
+	begun  uint64
 }
 
 // New makes a set. The error is ErrConfig.
@@ -88,44 +97,63 @@ func (s *Set) Has(ctx context.Context, t *seal.Tenant, values ...string) (bool, 
 	return false, nil
 }
 
-// Add keeps values out from now on, in the name of a principal, which is a token.
-// What is kept out already is not written again. The error is the log's.
-func (s *Set) Add(ctx context.Context, t *seal.Tenant, principal string, values []string) error {
+// Add keeps values out from now on, under the id of a suppression, in the name of a
+// principal, which is a token. Without an id it makes one. It returns the id and how
+// many values that keeps out by then, equal ones once. What it keeps out already is
+// not written again. The error is the log's.
+func (s *Set) Add(ctx context.Context, t *seal.Tenant, principal, id string, values []string) (string, int, error) {
+	if id == "" {
+		id = s.c.NewID()
+	}
 	k, all := s.tenant(t.Token()), hashes(t, values)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for chunk := range slices.Chunk(all, events.MaxEvents) {
-		if err := s.add(ctx, t.Token(), principal, k, chunk); err != nil {
-			return err
+		if err := s.add(ctx, t.Token(), principal, id, k, chunk); err != nil {
+			return "", 0, err
 		}
 	}
-	return nil
+	return id, k.count(id), nil
 }
 
-func (s *Set) add(ctx context.Context, token, principal string, k *tenant, list []string) error {
-	for range maxTries {
-		if err := s.read(ctx, token, k); err != nil {
-			return err
-		}
+func (s *Set) add(ctx context.Context, token, principal, id string, k *tenant, list []string) error {
+	return s.append(ctx, token, principal, k, func() events.Event {
+		have := k.suppressions[id]
 		var missing []string
 		for _, h := range list {
-			if _, ok := k.hashes[h]; !ok {
+			if have == nil {
+				missing = append(missing, h)
+			} else if _, ok := have.hashes[h]; !ok {
 				missing = append(missing, h)
 			}
 		}
 		if len(missing) == 0 {
 			return nil
 		}
+		return events.ValueSuppressed{Suppression: id, Hashes: missing}
+	})
+}
+
+// append reads on and appends what is missing, until nothing is.
+func (s *Set) append(ctx context.Context, token, principal string, k *tenant, missing func() events.Event) error {
+	for range maxTries {
+		if err := s.read(ctx, token, k); err != nil {
+			return err
+		}
+		event := missing()
+		if event == nil {
+			return nil
+		}
 		_, err := s.c.Log.Append(ctx, events.Commit{
 			ID: s.c.NewID(), Aggregate: aggregate(token), Time: events.Micro(s.c.Now()), Principal: principal,
-			Events: []events.Event{events.ValueSuppressed{Hashes: missing}},
+			Events: []events.Event{event},
 		}, events.Expect(k.position))
 		if err != nil && !errors.Is(err, events.ErrConflict) {
-			return fmt.Errorf("suppress values: %w", err)
+			return fmt.Errorf("change what is suppressed: %w", err)
 		}
 		// What was written is read, as what someone else wrote is.
 	}
-	return fmt.Errorf("suppress values: %w", events.ErrConflict)
+	return fmt.Errorf("change what is suppressed: %w", events.ErrConflict)
 }
 
 // read reads on where the tenant is.
@@ -135,18 +163,54 @@ func (s *Set) read(ctx context.Context, token string, k *tenant) error {
 			return fmt.Errorf("read suppressed values: %w", err)
 		}
 		for _, e := range r.Events {
-			if e, ok := e.(events.ValueSuppressed); ok {
-				if k.hashes == nil {
-					k.hashes = make(map[string]struct{})
-				}
-				for _, h := range e.Hashes {
-					k.hashes[h] = struct{}{}
-				}
+			switch e := e.(type) {
+			case events.ValueSuppressed:
+				k.keepOut(e, &r)
+			case events.SuppressionRemoved:
+				k.letIn(e.Suppression)
+			default:
 			}
 		}
 		k.position = r.Position
 	}
 	return nil
+}
+
+func (k *tenant) keepOut(e events.ValueSuppressed, r *events.Recorded) {
+	if k.hashes == nil {
+		k.hashes, k.suppressions = make(map[string]int), make(map[string]*suppression)
+	}
+	s := k.suppressions[e.Suppression]
+	if s == nil {
+		s = &suppression{hashes: make(map[string]struct{}), since: r.RecordedAt, begun: r.Position}
+		k.suppressions[e.Suppression] = s
+	}
+	for _, h := range e.Hashes {
+		if _, ok := s.hashes[h]; !ok {
+			s.hashes[h] = struct{}{}
+			k.hashes[h]++
+		}
+	}
+}
+
+func (k *tenant) letIn(id string) {
+	s := k.suppressions[id]
+	if s == nil {
+		return
+	}
+	for h := range s.hashes {
+		if k.hashes[h]--; k.hashes[h] == 0 {
+			delete(k.hashes, h)
+		}
+	}
+	delete(k.suppressions, id)
+}
+
+func (k *tenant) count(id string) int {
+	if s := k.suppressions[id]; s != nil {
+		return len(s.hashes)
+	}
+	return 0
 }
 
 func (s *Set) tenant(token string) *tenant {

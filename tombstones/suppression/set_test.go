@@ -24,6 +24,9 @@ func TestNormal(t *testing.T) {
 		"Cafe\u0301":                  "caf\u00e9",
 		" \u200b\t\x00":               "",
 		"a\u00a0\u3000b":              "a b",
+		// What nothing shows: selectors, joiners, fillers, tags.
+		"r\ufe0fua\U000e0101\u034f 9\u3164":   "rua 9",
+		"\u115f\u180b\u17b4x\U000e0041\u2065": "x",
 	} {
 		if got := suppression.Normal(value); got != want {
 			t.Errorf("%q is %q, want %q", value, got, want)
@@ -110,7 +113,7 @@ func TestSet(t *testing.T) {
 		many = append(many, fmt.Sprintf("value %d", i))
 	}
 	for _, values := range [][]string{{"Lima", "", " lima "}, {"LIMA"}, {}, many} {
-		if err := mine.Add(t.Context(), acme, "p", values); err != nil {
+		if _, _, err := mine.Add(t.Context(), acme, "p", "one", values); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,7 +129,7 @@ func TestSet(t *testing.T) {
 	has(theirs, acme, true, "lima")
 	// Both add, neither knowing of the other.
 	for s, value := range map[*suppression.Set]string{mine: "Porto", theirs: "Faro"} {
-		if err := s.Add(t.Context(), acme, "p", []string{value}); err != nil {
+		if _, _, err := s.Add(t.Context(), acme, "p", "", []string{value}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -133,6 +133,8 @@ func silent(p planted) map[string]ask {
 		"PUT /v1/policies/{name}":                        {body: obj{"text": policy.Default().Text()}, path: "/v1/policies/promotion"},
 		"POST /v1/policies/simulate":                     {body: none, path: "/v1/policies/simulate"},
 		"GET /v1/retention/preview":                      {path: "/v1/retention/preview"},
+		"GET /v1/suppressions":                           {path: "/v1/suppressions"},
+		"DELETE /v1/suppressions/{id}":                   {path: "/v1/suppressions/" + p.episode},
 		"GET /v1/erasures":                               {path: "/v1/erasures"},
 		"GET /v1/erasures/{id}":                          {path: "/v1/erasures/" + p.episode},
 		"GET /v1/erasures/{id}/receipt":                  {path: "/v1/erasures/" + p.episode + "/receipt"},
@@ -196,7 +198,7 @@ func TestEveryRouteReadsOrIsSilent(t *testing.T) {
 		if bytes.Contains(got.body, []byte(p.word)) {
 			t.Errorf("%s does not say that it reads and returns text of a memory: %s", name, got.body)
 		}
-		if got.status >= 300 && !strings.Contains(name, "operations") && !strings.Contains(name, "/erasures/") && !strings.Contains(name, "/ledger/proof") {
+		if got.status >= 300 && !strings.Contains(name, "operations") && !strings.Contains(name, "/erasures/") && !strings.Contains(name, "/suppressions/") && !strings.Contains(name, "/ledger/proof") {
 			t.Errorf("control: %s does nothing: %d %s", name, got.status, got.body)
 		}
 	}
