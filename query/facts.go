@@ -267,7 +267,7 @@ func newFact(row *projectors.FactAt, c *events.FactContent, at time.Time) Fact {
 		ObservedAt: events.At(row.ObservedAt), CreatedAt: events.At(row.RecordedAt),
 		ExpiresAt: events.AtOrNil(row.ExpiresAt), Status: row.Revision.Status,
 		RecordedAt: events.At(row.Revision.RecordedFrom), RecordedTo: events.AtOrNil(row.Revision.RecordedTo),
-		SupersededBy: row.SupersededBy,
+		SupersededBy: row.SupersededBy, ReviewedAt: reviewedAt(&row.SlotFact, &row.Revision),
 	}
 	if f.Provenance == nil {
 		f.Provenance = []events.Source{}

@@ -66,6 +66,8 @@ type Config struct {
 	Horizons map[string]time.Duration
 	// Tuner says more of categories, tenant by tenant; nil says nothing.
 	Tuner Tuner
+	// Quarantine has the episodes that wait for a reviewer; nil has none.
+	Quarantine Quarantine
 }
 
 // Service answers questions. It is safe for concurrent use, starts no
@@ -81,6 +83,8 @@ type Service struct {
 	horizons map[string]time.Duration
 	tuner    Tuner
 	tokens   *counter
+
+	quarantine Quarantine
 }
 
 // New makes a service. The error is ErrConfig.
@@ -97,7 +101,7 @@ func New(c Config) (*Service, error) {
 	}
 	return &Service{
 		views: c.Views, keys: c.Keys, log: c.Log, traces: c.Traces, model: c.Model, now: c.Now,
-		named: named, horizons: maps.Clone(c.Horizons), tuner: c.Tuner, tokens: newCounter(),
+		named: named, horizons: maps.Clone(c.Horizons), tuner: c.Tuner, tokens: newCounter(), quarantine: c.Quarantine,
 	}, nil
 }
 

@@ -43,6 +43,7 @@ type cli struct {
 	Recall  recallCmd  `cmd:"" help:"Recall memories."`
 	Facts   factsCmd   `cmd:"" help:"Show facts: current, as of a time, or their history."`
 	Source  sourceCmd  `cmd:"" help:"Say which revision of a source is current, or show its revisions."`
+	Review  reviewCmd  `cmd:"" help:"Review what waits to be remembered: list, show, approve, reject, edit, undo."`
 	Forget  forgetCmd  `cmd:"" help:"Forget records, or everything about a subject."`
 	Erasure erasureCmd `cmd:"" help:"Show how far an erasure has come."`
 	Receipt receiptCmd `cmd:"" help:"Print the signed receipt of an erasure, or verify one."`

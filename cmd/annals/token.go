@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/annals-memory/annals/cmd/annals/internal/node"
@@ -13,7 +16,7 @@ type tokenCmd struct {
 	Tenant  string        `help:"Tenant." default:"local"`
 	Roles   []string      `help:"Roles: agent, reviewer, auditor, admin." default:"agent"`
 	Trust   string        `help:"Trust of the channel: external, tool, agent, user, human_verified, system." default:"user"`
-	Subject string        `help:"Principal: who acts." default:"cli"`
+	Subject string        `help:"Principal: who acts; by default cli, and cli-ROLES for other roles than agent."`
 	TTL     time.Duration `help:"How long it holds." default:"1h"`
 }
 
@@ -27,7 +30,7 @@ func (k tokenCmd) Run(_ context.Context, c *cli, t terminal) error {
 	if k.TTL <= 0 {
 		return fmt.Errorf("%w: --ttl must be above zero", errMisuse)
 	}
-	caller := events.Caller{Tenant: k.Tenant, Principal: k.Subject, Trust: trust}
+	caller := events.Caller{Tenant: k.Tenant, Principal: cmp.Or(k.Subject, defaultPrincipal(k.Roles)), Trust: trust}
 	for _, r := range k.Roles {
 		caller.Roles = append(caller.Roles, events.Role(r))
 	}

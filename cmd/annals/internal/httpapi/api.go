@@ -56,6 +56,7 @@ type Config struct {
 func New(c Config) (*API, error) {
 	a := &API{core: c, auth: c.Authority, log: c.Logger, now: c.Now, ops: newOperations(c.Views, c.Ledger, c.NewID, c.Now, c.Logger)}
 	a.memories()
+	a.reviews() // before what can hold or forget them
 	a.forgetting()
 	a.erasures()
 	a.traces()

@@ -29,6 +29,8 @@ type planted struct {
 	fact    string
 	trace   string
 	known   time.Time // when all of it was known
+	// waits and waitsToo are candidates that wait for a review, if any were planted.
+	waits, waitsToo string
 }
 
 func plant(f *fixture, token, subject, word string) planted {
@@ -71,7 +73,11 @@ func (p planted) reads() map[string]answer {
 					p.f.t.Fatal(err)
 				}
 			}
-			a := p.f.call(p.token, q.method, q.path, body)
+			token := p.token
+			if q.isReview() {
+				token = p.f.asReviewer(token)
+			}
+			a := p.f.call(token, q.method, q.path, body)
 			if strings.Contains(r.Path, "/export") {
 				a.body = withoutTraces(a.body) // which are read as such
 			}
