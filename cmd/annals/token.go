@@ -47,3 +47,13 @@ func (k tokenCmd) Run(_ context.Context, c *cli, t terminal) error {
 	}
 	return say(t, "%s\n", token)
 }
+
+// defaultPrincipal is another one for other roles: who proposes does not review,
+// and must not be taken for who does.
+func defaultPrincipal(roles []string) string {
+	if slices.Equal(roles, []string{string(events.RoleAgent)}) {
+		return "cli"
+	}
+	sorted := slices.Sorted(slices.Values(roles))
+	return "cli-" + strings.Join(slices.Compact(sorted), "-")
+}
