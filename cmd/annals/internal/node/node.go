@@ -315,8 +315,8 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	}
 	n.queryConfig = query.Config{
 		Views: n.views, Keys: n.keys, Log: n.log, Traces: traces{n.gateway}, Model: encoder{model}, Now: time.Now,
-	}
 		Tuner: inForce{n.gateway}, Quarantine: quarantined{streams.Quarantine()},
+	}
 	n.query, err = query.New(n.queryConfig)
 	if err != nil {
 		return fmt.Errorf("query: %w", err)
