@@ -163,6 +163,31 @@ func TestBrokenPolicyRejects(t *testing.T) {
 	}
 }
 
+// reviewAll approves the first of three candidates in maria's city, rejects the
+// second, and edits the third and takes that back. It returns how many decisions
+// that makes.
+func (f *fixture) reviewAll(waiting []string) int {
+	f.Helper()
+	who := events.Caller{Tenant: "acme", Principal: "rita", Roles: []events.Role{events.RoleReviewer}, Trust: events.TrustUser}
+	request := func(i int) producers.ReviewRequest {
+		hash, err := f.slot().Find(waiting[i]).FactProposed.Hash()
+		if err != nil {
+			f.Fatal(err)
+		}
+		return producers.ReviewRequest{ContentHash: hash}
+	}
+	_, err := f.Approve(f.Context(), who, "", waiting[0], request(0))
+	_, err2 := f.Reject(f.Context(), who, "", waiting[1], request(1))
+	edit := request(2)
+	edit.Edit = &producers.FactEdit{Confidence: new(0.97)}
+	_, err3 := f.Approve(f.Context(), who, "", waiting[2], edit)
+	_, err4 := f.UndoReview(f.Context(), who, "", waiting[2])
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		f.Fatal(err)
+	}
+	return 1 + 1 + 2 + 2
+}
+
 // Every decision of the log is made again by the policy that it names, to the
 // byte, whatever is in force by then; one that was not made so is found.
 func TestDecisionsRepeat(t *testing.T) {
@@ -184,6 +209,7 @@ func TestDecisionsRepeat(t *testing.T) {
 				return v
 			}
 			total := 0
+			var waiting []string
 			for i, threshold := range []string{"0.2", "0.6", "0.99"} {
 				f.activate(policyText(t, i+2, threshold))
 				for i, r := range []producers.ProposeRequest{
@@ -202,12 +228,14 @@ func TestDecisionsRepeat(t *testing.T) {
 						total++
 					}
 				}
-				_, err := f.Propose(t.Context(), withTrust(user("acme"), events.TrustTool), "", claim(`"Ica"`, day(6), f.capture("maria", "Ica.")))
+				p, err := f.Propose(t.Context(), withTrust(user("acme"), events.TrustTool), "", claim(`"Ica"`, day(6), f.capture("maria", "Ica.")))
 				if err != nil {
 					t.Fatal(err)
 				}
+				waiting = append(waiting, p.CandidateID)
 				total++
 			}
+			total += f.reviewAll(waiting)
 			want := producers.VerifiedDecisions{Decisions: total, Repeated: total, Differing: []uint64{}}
 			if diff := cmp.Diff(want, verify()); diff != "" {
 				t.Fatalf("(-want +got):\n%s", diff)

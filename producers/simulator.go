@@ -309,10 +309,6 @@ func (s *simulating) subject(ctx context.Context, sid string) (events.SubjectSta
 // simulate decides on one candidate as the gateway would have.
 func (s *simulating) simulate(d *simulated, content events.FactContent, by *policy.Policy) {
 	was := d.decided.Decision
-	if !isOfGates(&d.decided) {
-		s.out.count(was, was, Sample{})
-		return
-	}
 	again := Again(d.decided, d.candidate, content, by)
 	gates, wouldBe := again.Gates, again.Decision
 	sample := Sample{Candidate: d.candidate.Fact, Position: d.position}
@@ -320,10 +316,4 @@ func (s *simulating) simulate(d *simulated, content events.FactContent, by *poli
 		sample.Gate, sample.Reason = gates[i].Gate, gates[i].Reason
 	}
 	s.out.count(was, wouldBe, sample)
-}
-
-// isOfGates reports whether it was the gates that decided, and no reviewer who
-// rejected or replaced the candidate, which no policy changes.
-func isOfGates(d *events.FactDecided) bool {
-	return !slices.ContainsFunc(d.Basis.Reviews, func(r events.ReviewBasis) bool { return r.Verdict != events.VerdictApprove })
 }

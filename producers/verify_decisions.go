@@ -97,9 +97,6 @@ func (s *Simulator) policiesOf(ctx context.Context, tenant string) (map[string]*
 }
 
 func isRepeated(d *simulated, content events.FactContent, by *policy.Policy) (bool, error) {
-	if !isOfGates(&d.decided) {
-		return true, nil // a reviewer's word, which nothing can make again
-	}
 	recorded, err := json.Marshal(d.decided, json.Deterministic(true))
 	if err != nil {
 		return false, fmt.Errorf("encode decision: %w", events.ErrInvalid)

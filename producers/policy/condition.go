@@ -21,6 +21,9 @@ const (
 	// one per step. It is held against the worst input when a policy is parsed, so
 	// that nothing has to be counted when one is evaluated.
 	maxCost = 20_000
+	// maxCostOfAll is the most that all conditions of a policy may cost together: a
+	// few milliseconds for the worst input.
+	maxCostOfAll = 100_000
 	// maxList and maxString are the longest lists and strings of the worst input. A
 	// larger one is not judged.
 	maxList   = 64
@@ -118,13 +121,13 @@ func variables() []variable {
 }
 
 // compile turns a condition into a program, or says what is wrong with it, and at
-// which column of it.
-func (l *language) compile(condition string) (cel.Program, string) {
+// which character of it. The cost is that of the worst input.
+func (l *language) compile(condition string) (p cel.Program, worst uint64, wrong string) {
 	ast, issues := l.env.Compile(condition)
 	if err := issues.Err(); err != nil {
 		list := issues.Errors()
 		if len(list) == 0 {
-			return nil, "does not compile"
+			return nil, 0, "does not compile"
 		}
 		first := slices.MinFunc(list, func(a, b *cel.Error) int {
 			if c := a.Location.Line() - b.Location.Line(); c != 0 {
@@ -132,23 +135,23 @@ func (l *language) compile(condition string) (cel.Program, string) {
 			}
 			return a.Location.Column() - b.Location.Column()
 		})
-		return nil, fmt.Sprintf("%s (at character %d)", first.Message, first.Location.Column()+1)
+		return nil, 0, fmt.Sprintf("%s (at character %d)", first.Message, first.Location.Column()+1)
 	}
 	if ast.OutputType() != cel.BoolType {
-		return nil, "must be true or false, and is " + ast.OutputType().String()
+		return nil, 0, "must be true or false, and is " + ast.OutputType().String()
 	}
 	estimate, err := l.env.EstimateCost(ast, sizes{})
 	switch {
 	case err != nil:
-		return nil, "has a cost that cannot be told"
+		return nil, 0, "has a cost that cannot be told"
 	case estimate.Max > maxCost:
-		return nil, fmt.Sprintf("costs up to %d steps, more than %d", estimate.Max, maxCost)
+		return nil, 0, fmt.Sprintf("costs up to %d steps, more than %d", estimate.Max, maxCost)
 	}
-	p, err := l.env.Program(ast, cel.EvalOptions(cel.OptOptimize))
+	p, err = l.env.Program(ast, cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
-		return nil, "does not compile: " + err.Error()
+		return nil, 0, "does not compile: " + err.Error()
 	}
-	return p, ""
+	return p, estimate.Max, ""
 }
 
 // sizes are the largest sizes of what an input holds.

@@ -9,7 +9,7 @@
 //
 //	name: promotion
 //	version: 2             # a version stands for one text, for ever
-//	rules:                 # up to 200; their order only breaks ties
+//	rules:                 # up to 200; among equal outcomes the first is named
 //	  - id: below_threshold  # the reason that is recorded
 //	    gate: confidence     # consent, guardrail, provenance or confidence
 //	    when: cand.confidence < 0.95

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -244,6 +245,10 @@ func TestParseRefuses(t *testing.T) {
 	head := "name: promotion\nversion: 1\n"
 	one := head + "rules: [{id: r, gate: consent, outcome: review, when: 'true'}]\n"
 	parse(t, one) // the control
+	var many strings.Builder
+	for i := range 30 { // any of which is cheap enough
+		fmt.Fprintf(&many, "  - {id: r%d, gate: consent, outcome: review, when: 'evidence.exists(e, \"x\" in e.guard.hits)'}\n", i)
+	}
 	deep := strings.Repeat("evidence.exists(e, ", 4) + "true" + strings.Repeat(")", 4)
 	for name, c := range map[string]struct {
 		file  string
@@ -293,6 +298,7 @@ func TestParseRefuses(t *testing.T) {
 		"map":               {rule("evidence.map(e, e.trust) == [1]"), 4, "rules[0].when", "r", "undeclared"},
 		"has":               {rule("has(cand.guard)"), 4, "rules[0].when", "r", "undeclared"},
 		"cost":              {rule(deep), 4, "rules[0].when", "r", "steps"},
+		"cost of all":       {rules(many.String()), 25, "rules[21].when", "r21", "rules before it"},
 		"length":            {rule("cand.scope == '" + strings.Repeat("x", 3000) + "'"), 4, "rules[0].when", "r", "size"},
 		"depth":             {rule(strings.Repeat("(", 300) + "true" + strings.Repeat(")", 300)), 4, "rules[0].when", "r", "recursion"},
 		"a pattern":         {rule(`cand.scope.matches("(")`), 4, "rules[0].when", "r", "regexp"},

@@ -23,6 +23,7 @@ type rule struct {
 	outcome   events.Decision
 	approvals int
 	program   cel.Program
+	cost      uint64
 }
 
 // outcomes are the words of a file for what a rule can say.
@@ -35,10 +36,16 @@ func outcomes() map[string]events.Decision {
 
 func (p *Policy) readRules(n *yaml.Node, field string, l *language) error {
 	ids := map[string]bool{ReasonOK: true, ReasonError: true, "approved": true}
+	cost := uint64(0)
 	return entries(n, field, maxRules, func(field string, n *yaml.Node) error {
 		r, err := readRule(n, field, l)
-		if err == nil && ids[r.id] {
+		cost += r.cost
+		switch {
+		case err != nil:
+		case ids[r.id]:
 			err = fault(n, field+".id", "is given twice or stands for something else")
+		case cost > maxCostOfAll:
+			err = fault(n, field+".when", "costs up to "+strconv.FormatUint(cost, 10)+" steps with the rules before it, more than "+strconv.Itoa(maxCostOfAll))
 		}
 		if err != nil {
 			return ofRule(err, r.id)
@@ -75,11 +82,11 @@ func readRule(n *yaml.Node, field string, l *language) (rule, error) {
 	if r.outcome == events.DecisionReject && r.approvals > 1 {
 		return r, fault(n, field+".approvals", "cannot lift a rejection")
 	}
-	program, wrong := l.compile(token.NFC(condition)) // as the names that it is compared with
+	var wrong string
+	r.program, r.cost, wrong = l.compile(token.NFC(condition)) // as the names that it is compared with
 	if wrong != "" {
 		return r, fault(when, field+".when", wrong)
 	}
-	r.program = program
 	return r, nil
 }
 

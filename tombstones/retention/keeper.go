@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/annals-memory/annals/events"
@@ -159,11 +160,13 @@ func (k *Keeper) tenant(ctx context.Context, tenant string, at time.Time) (erase
 	return b.erased, err
 }
 
-// walk calls do with every memory of a tenant.
+// walk calls do with every memory of a tenant that can be over.
 func (k *Keeper) walk(ctx context.Context, tenant string, do func(*Memory) error) error {
-	for _, list := range []func(context.Context, string, string, int) ([]Memory, string, error){
-		k.c.Memories.Episodes, k.c.Memories.Facts,
-	} {
+	lists := []func(context.Context, string, string, int) ([]Memory, string, error){k.c.Memories.Facts}
+	if k.c.Schedule != nil { // without one they are kept
+		lists = slices.Insert(lists, 0, k.c.Memories.Episodes)
+	}
+	for _, list := range lists {
 		for after, more := "", true; more; {
 			page, next, err := list(ctx, tenant, after, pageSize)
 			if err != nil {
