@@ -19,8 +19,10 @@ func emailAt(text string, i int) (from, to int) {
 	for to < len(text) && to-i < 254 && (isAlnum(text[to]) || text[to] == '-' || text[to] == '.' || text[to] >= 0x80) {
 		to++
 	}
-	domain := strings.TrimRight(text[i+1:to], ".-")
-	to = i + 1 + len(domain)
+	for to > i+1 && (text[to-1] == '.' || text[to-1] == '-') {
+		to--
+	}
+	domain := text[i+1 : to]
 	dot := strings.LastIndexByte(domain, '.')
 	if from == i || dot < 1 || len(domain)-dot < 3 || strings.Contains(domain, "..") || isDigit(domain[len(domain)-1]) {
 		return 0, 0

@@ -20,7 +20,7 @@ func TestLinear(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	s := guard.Default()
-	const size, factor = 8 << 10, 8
+	const size, factor = 4 << 10, 8
 	short, long := hard(size), hard(size*factor)
 	for _, name := range slices.Sorted(maps.Keys(short)) {
 		a, b := fastest(t, s, short[name]), fastest(t, s, long[name])

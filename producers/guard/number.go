@@ -129,6 +129,9 @@ func (t *personalTable) number(text, lower string, c *context, i int) (kind stri
 // extension is where the extension of a telephone number at i ends, or 0: x123,
 // ext. 123.
 func extension(lower string, i int) int {
+	if i == len(lower) || lower[i] != ' ' && lower[i] != 'x' && lower[i] != 'e' {
+		return 0
+	}
 	rest := lower[i:min(len(lower), i+16)]
 	all := len(rest)
 	rest = strings.TrimPrefix(rest, " ")

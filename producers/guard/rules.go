@@ -93,7 +93,7 @@ func New(rules []byte) (*Scanner, error) {
 }
 
 // Default makes a scanner of the rules that come with the package. It takes
-// some milliseconds: make one and share it.
+// tens of milliseconds: make one and share it.
 func Default() *Scanner {
 	s, err := New(defaultRules)
 	if err != nil {
