@@ -64,6 +64,8 @@ func itemError(err error) *ItemError {
 		code = "key_reused"
 	case errors.Is(err, events.ErrForgotten):
 		code = "forgotten"
+	case errors.Is(err, events.ErrHeld):
+		code = "held"
 	case errors.Is(err, events.ErrTooLarge):
 		code = "too_large"
 	}

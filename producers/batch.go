@@ -138,7 +138,7 @@ func (g *Gateway) captureAlone(ctx context.Context, it *item, now time.Time, out
 		out.set(it, done)
 	case isInput:
 		out.Results[it.index].Error = itemError(underItem(it.index, input))
-	case errors.Is(err, events.ErrKeyReused), errors.Is(err, events.ErrForgotten), errors.Is(err, events.ErrTooLarge):
+	case errors.Is(err, events.ErrKeyReused), errors.Is(err, events.ErrForgotten), errors.Is(err, events.ErrHeld), errors.Is(err, events.ErrTooLarge):
 		out.Results[it.index].Error = itemError(err)
 	default:
 		return fmt.Errorf("item %d: %w", it.index, err)
@@ -278,7 +278,7 @@ func (g *Gateway) livingSubjects(ctx context.Context, items []*item) ([]*item, e
 		it.alone = true
 	}
 	for _, works := range dead {
-		if err := g.abandon(ctx, works...); err != nil {
+		if err := g.abandon(ctx, works...); err != nil && !errors.Is(err, events.ErrHeld) {
 			return nil, err
 		}
 		for _, w := range works {

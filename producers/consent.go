@@ -14,8 +14,8 @@ import (
 // GrantConsent writes down that a subject agreed to one category being kept, and on
 // what basis. A subject that is unknown is known from then on. Granting what is
 // granted again appends nothing, unless a basis is given. The errors are
-// ErrForbidden, an InputError, ErrForgotten for a subject that is being forgotten or
-// kept under a hold after that, the log's, and the ledger's: after one of them the same
+// ErrForbidden, an InputError, ErrForgotten for a subject that is being forgotten,
+// ErrHeld for one that is kept under a hold after that, the log's, and the ledger's: after one of them the same
 // call completes it.
 func (g *Gateway) GrantConsent(ctx context.Context, caller events.Caller, subject, category, basis string) (Written, error) {
 	if err := permit(caller, events.RoleAgent, events.RoleAdmin); err != nil {
@@ -43,6 +43,8 @@ func (g *Gateway) GrantConsent(ctx context.Context, caller events.Caller, subjec
 			return Written{}, fmt.Errorf("find subject: %w", err)
 		}
 		switch {
+		case s.Erasure != "" && len(s.Holds) > 0:
+			return Written{}, events.ErrHeld
 		case s.Erasure != "":
 			return Written{}, events.ErrForgotten
 		case s.Position == 0: // after a restore a hold can be its first event

@@ -31,6 +31,11 @@
 //     whose source was forgotten while it was being decided loses that source,
 //     and itself if it was the only one. A candidate that was forgotten before it
 //     was decided is events.ErrForgotten for its command.
+//  8. While a subject is under a legal hold its facts stay as they are: a proposal and
+//     a retraction are events.ErrHeld, also what would be written of a subject that is
+//     forgotten and held, and a report on a trace of it is events.ErrNotFound.
+//     Episodes of a held subject are kept. A hold that is put on while a command
+//     appends may come behind it.
 //
 // # Not guaranteed
 //

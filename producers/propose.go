@@ -256,6 +256,9 @@ func (g *Gateway) decide(ctx context.Context, p *proposal, f *events.SlotFact, o
 // appendTo appends a commit to the slot as it was read and folds it. It says
 // whether it did: not if the slot is elsewhere, or has this very commit.
 func (g *Gateway) appendTo(ctx context.Context, p *proposal, id string, now time.Time, list []events.Event) (bool, error) {
+	if err := g.unheld(ctx, p.slot.aggregate.Tenant, p.candidate.Subject); err != nil {
+		return false, err
+	}
 	c := events.Commit{ID: id, Aggregate: p.slot.aggregate, Time: now, Principal: p.principal, Events: list}
 	ack, err := g.log.Append(ctx, c, events.Expect(p.slot.Position))
 	switch {
@@ -376,10 +379,7 @@ func (g *Gateway) dropLost(ctx context.Context, p *proposal, evidence []Evidence
 		if err != nil {
 			return 0, fmt.Errorf("append lost source: %w", err)
 		}
-		if err := g.keys.DestroyRecord(ctx, p.slot.aggregate.Tenant, forgottenIn(list)...); err != nil {
-			return 0, fmt.Errorf("destroy fact key: %w", err)
-		}
-		return ack.Position, nil
+		return ack.Position, g.destroyLost(ctx, p, list)
 	}
 	return 0, fmt.Errorf("append lost source: %w", events.ErrConflict)
 }

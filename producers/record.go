@@ -217,7 +217,7 @@ func (g *Gateway) abandon(ctx context.Context, works ...*work) error {
 	if len(s.Holds) > 0 {
 		// What is forgotten and held is kept, its name too: until that is over
 		// nothing can be written of it.
-		return events.ErrForgotten
+		return events.ErrHeld
 	}
 	if err := g.keys.DestroySubject(ctx, tenant, sid); err != nil {
 		return fmt.Errorf("abandon subject: %w", err)

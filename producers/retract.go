@@ -101,6 +101,9 @@ func (g *Gateway) retract(ctx context.Context, w *work, rec *seal.Record, slot s
 			return Written{}, fmt.Errorf("retract fact: %w", err)
 		}
 		f := s.Find(rec.ID())
+		if len(subject.Holds) > 0 {
+			return Written{}, events.ErrHeld
+		}
 		if done, err := retractable(f, subject.Erasure != "", trust); done || err != nil {
 			return Written{Position: retracted}, err
 		}

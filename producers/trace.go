@@ -115,6 +115,9 @@ func (g *Gateway) reportOn(ctx context.Context, caller events.Caller, cmd comman
 	if err != nil {
 		return Written{}, err
 	}
+	if err := g.reportable(ctx, w.tenant.Token(), rec.Scope().Subject); err != nil {
+		return Written{}, err
+	}
 	if cmd.key == "" {
 		position, err := g.appendTrace(ctx, w, event(w.tenant))
 		return Written{Position: position}, err

@@ -27,6 +27,9 @@ type saga struct {
 	dropName func() error
 	// graves are tombstones that the ledger may not have.
 	graves []ledger.Tombstone
+	// holds tell of the subjects that the cascade has reached whether the log has a
+	// hold on them.
+	holds map[string]bool
 	// repeated says that some of the keys may be gone already.
 	repeated bool
 }
@@ -194,6 +197,9 @@ func (s *saga) cascade(ctx context.Context) (uint64, error) {
 	}
 	s.graves = nil
 	s.bury(derived)
+	if err := s.askHolds(ctx, derived); err != nil {
+		return 0, err
+	}
 	return last, s.record(ctx)
 }
 

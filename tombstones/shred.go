@@ -81,7 +81,7 @@ func (s *saga) free(ctx context.Context) (ids []string, held bool, err error) {
 			return nil
 		}
 		for id, subject := range s.dead {
-			if snap.Held(s.job.token, subject) {
+			if s.holds[subject] || snap.Held(s.job.token, subject) {
 				held = true
 				continue
 			}

@@ -68,6 +68,7 @@ func problemOf(err error) (p Problem, ok bool) {
 		{auth.ErrBadCredential, http.StatusUnauthorized, "bad_credential", "the bearer token is not valid"},
 		{events.ErrForbidden, http.StatusForbidden, "forbidden", "the credential lacks the role"},
 		{events.ErrNotFound, http.StatusNotFound, "not_found", "there is no such record"},
+		{events.ErrHeld, http.StatusConflict, "held", "the subject is under a legal hold: what is kept of it stays as it is"},
 		{events.ErrForgotten, http.StatusGone, "forgotten", "the record was forgotten"},
 		{tombstones.ErrIncomplete, http.StatusConflict, "erasure_incomplete", "the erasure is not purged yet; its account says how far it is"},
 		{ledger.ErrNotCovered, http.StatusNotFound, "not_covered", "no checkpoint covers the position yet"},

@@ -57,7 +57,7 @@ func TestHolds(t *testing.T) {
 			if l := f.erasure(token, out.ErasureID).Level; l != events.LevelHeld {
 				t.Errorf("after a start: %s", l)
 			}
-			if a := f.call(token, http.MethodPost, "/v1/episodes", []byte(`{"subject":"maria","text":"late","source":{"kind":"chat","ref":"r"}}`)); how == "the subject" && a.status != http.StatusGone {
+			if a := f.call(token, http.MethodPost, "/v1/episodes", []byte(`{"subject":"maria","text":"late","source":{"kind":"chat","ref":"r"}}`)); how == "the subject" && a.status != http.StatusConflict {
 				t.Errorf("a write to what is forgotten and held: %d %s", a.status, a.body)
 			}
 			if got := f.positions(events.KindEpisode, p.episode); len(got) < 1 {
