@@ -16,6 +16,7 @@ import (
 	"github.com/annals-memory/annals/events/memlog"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/producers"
+	"github.com/annals-memory/annals/producers/policy"
 )
 
 // reviewer is somebody who reviews and proposes nothing.
@@ -410,5 +411,96 @@ func checkDisjoint(t *rapid.T, s *events.Slot) {
 		if n > 1 {
 			t.Fatalf("%d facts are true at %v", n, when)
 		}
+	}
+}
+
+// twoApprovals asks for two reviewers where somebody is not sure.
+const twoApprovals = `name: promotion
+version: 2
+rules:
+  - {id: unsure, gate: confidence, outcome: review, when: cand.confidence < 0.5, approvals: 2}
+`
+
+func TestTwoApprovals(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		f := s.open(t)
+		admin := reviewer("ada")
+		admin.Roles = []events.Role{events.RoleAdmin}
+		if _, err := f.ActivatePolicy(t.Context(), admin, producers.PolicyName, producers.PolicyRequest{Text: twoApprovals}); err != nil {
+			t.Fatal(err)
+		}
+		unsure := claim(`"Paris"`, day(5), f.capture("maria", "Perhaps I live in Paris."))
+		unsure.Confidence = new(0.3)
+		c := f.propose(unsure).CandidateID
+		req := producers.ReviewRequest{ContentHash: f.hashOf(c), Note: "likely"}
+		first, err := f.Approve(t.Context(), reviewer("rita"), "key", c, req)
+		if err != nil || first.Decision != events.DecisionReview || first.Approvals != 1 || first.Needed != 2 || first.FactID != "" {
+			t.Fatalf("%+v %v", first, err)
+		}
+		n := f.messages()
+		again, err := f.Approve(t.Context(), reviewer("rita"), "key", c, req)
+		if diff := cmp.Diff(first, again); err != nil || diff != "" {
+			t.Errorf("again: %v %s", err, diff)
+		}
+		// The same reviewer is no second one.
+		twice, err := f.Approve(t.Context(), reviewer("rita"), "", c, req)
+		if err != nil || twice.Decision != events.DecisionReview || twice.Approvals != 1 || f.messages() != n {
+			t.Errorf("twice: %+v %v", twice, err)
+		}
+		if v := f.valueAt(day(20)); v != "" {
+			t.Errorf("current after one approval: %s", v)
+		}
+		second, err := f.Approve(t.Context(), reviewer("rob"), "", c, req)
+		if err != nil || second.Decision != events.DecisionPromote || second.Approvals != 2 || second.FactID != c {
+			t.Errorf("%+v %v", second, err)
+		}
+		f.undo(c)
+		if again := f.approve("rob", c); again.Decision != events.DecisionReview || again.Approvals != 1 {
+			t.Errorf("after an undo all approvals are gone: %+v", again)
+		}
+		// An approval that is not the last can be taken back as well.
+		f.undo(c)
+		if n := len(f.slot().Find(c).Standing()); n != 0 {
+			t.Errorf("%d reviews stand", n)
+		}
+	})
+}
+
+// Every decision that follows from reviews can be made again from the log, to the
+// same bytes.
+func TestReviewedDecisionsAgain(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	f.propose(claim(`"Rome"`, day(2), f.capture("maria", "I live in Rome.")))
+	approved, rejected, edited := f.waiting(`"Paris"`, day(5)), f.waiting(`"Oslo"`, day(6)), f.waiting(`"Bonn"`, day(7))
+	f.approve("rita", approved.Fact)
+	if _, err := f.Reject(t.Context(), reviewer("rita"), "", rejected.Fact, producers.ReviewRequest{ContentHash: f.hashOf(rejected.Fact)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Edit(t.Context(), reviewer("rita"), "", edited.Fact, producers.ReviewRequest{
+		ContentHash: f.hashOf(edited.Fact), Edit: &producers.FactEdit{Value: jsontext.Value(`"Köln"`)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	f.undo(edited.Fact)
+	slot, checked := f.slot(), 0
+	for _, r := range f.commits(f.last(events.KindFact, slotOfMaria(f)).Aggregate) {
+		for _, e := range r.Events {
+			d, ok := e.(events.FactDecided)
+			if !ok {
+				continue
+			}
+			fact := slot.Find(d.Fact)
+			content := events.FactContent{Subject: "maria", Predicate: "city", Value: jsontext.Value(f.value(fact)), Category: "profile"}
+			again := producers.Again(d, fact.FactProposed, content, policy.Default())
+			if diff := cmp.Diff(d, again, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("at %d: %s", r.Position, diff)
+			}
+			checked++
+		}
+	}
+	if checked < 9 {
+		t.Errorf("only %d decisions were made again", checked)
 	}
 }

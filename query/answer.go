@@ -114,7 +114,9 @@ type LineageAnswer struct {
 	ID       string `json:"id"`
 	From     []Link `json:"from"`
 	To       []Link `json:"to"`
-	Position uint64 `json:"position"`
+	// Decision is what was decided on it last, and by whose reviews.
+	Decision *DecisionLineage `json:"decision,omitempty"`
+	Position uint64           `json:"position"`
 }
 
 // Episode is one captured episode.

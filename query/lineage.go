@@ -55,6 +55,9 @@ func (s *Service) FactLineage(ctx context.Context, caller events.Caller, req Rec
 		return LineageAnswer{}, err
 	}
 	answer.From = append(answer.From, sources...)
+	if !r.untrusted {
+		answer.Decision = decisionOf(&row)
+	}
 	for _, l := range []struct {
 		relation string
 		ids      []string
@@ -108,6 +111,12 @@ func (h *slotHistory) apply(e events.Event, fact string) {
 			h.sources = appendNew(h.sources, sourceIDs(e.Sources)...)
 			h.mergedFrom = appendNew(h.mergedFrom, e.Candidate)
 		}
+	case events.FactReopened:
+		h.reopen(e.Fact, fact)
+	case events.FactSourceLost:
+		if e.Fact == fact && e.Erasure == "" { // it was never the fact's, for all that stands by now
+			h.sources = slices.DeleteFunc(h.sources, func(id string) bool { return id == e.Source })
+		}
 	case events.FactDecided:
 		if e.Fact == fact && e.Into != "" && e.Into != fact {
 			h.mergedInto = appendNew(h.mergedInto, e.Into)
@@ -120,8 +129,8 @@ func (h *slotHistory) apply(e events.Event, fact string) {
 			h.supersedes = appendNew(h.supersedes, e.Fact)
 		}
 	case events.EpisodeCaptured, events.EpisodeQuarantined, events.EpisodeDropped, events.EpisodeForgotten,
-		events.SourceRevised, events.FactReviewed, events.FactReopened, events.FactRestored, events.FactPromoted, events.FactRetracted,
-		events.FactSourceLost, events.FactForgotten, events.SubjectRegistered, events.SubjectForgotten,
+		events.SourceRevised, events.FactReviewed, events.FactRestored, events.FactPromoted, events.FactRetracted,
+		events.FactForgotten, events.SubjectRegistered, events.SubjectForgotten,
 		events.SubjectHeld, events.SubjectReleased, events.ConsentGranted, events.ConsentWithdrawn,
 		events.SubjectExported, events.ValueSuppressed, events.SuppressionRemoved,
 		events.ErasureRequested, events.ErasureAdvanced, events.VectorEmbedded, events.TraceRecalled, events.TraceUsed, events.TraceJudged, events.PolicyActivated:
