@@ -75,6 +75,7 @@ func (e *engine) letGo(tenant, sid, erasure string, position uint64) error {
 	}
 	e.clearings = append(e.clearings, &clearing{tenant: tenant, sid: sid, erasure: erasure, position: position})
 	slices.SortFunc(e.clearings, byPosition)
+	e.state.clearing = e.clearings[0].position
 	return nil
 }
 
@@ -96,6 +97,10 @@ func (e *engine) clearSome() (left bool, err error) {
 	}
 	if c.stage == len(stages) {
 		e.clearings = e.clearings[1:]
+		e.state.clearing = 0
+		if len(e.clearings) > 0 {
+			e.state.clearing = e.clearings[0].position
+		}
 		if err := e.unset(clearingKey(c.tenant, c.sid)); err != nil {
 			return false, err
 		}
@@ -178,16 +183,32 @@ func (l *lane) clearLocked() (left bool, err error) {
 	return left, nil
 }
 
-// clear clears all that there is to clear. Commits are folded meanwhile, and may add to it.
+// clear returns when all is cleared that there is to clear now. While the log is followed it waits for that, so that no commit
+// waits for it.
 func (l *lane) clear(ctx context.Context) error {
-	for left := true; left; {
+	var upTo uint64
+	for first := true; ; first = false {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("clear forgotten subjects: %w", err)
 		}
-		var err error
-		if left, err = l.clearSome(ctx); err != nil {
+		l.mu.Lock()
+		state, followed, moved := l.state, l.followed, l.moved
+		l.mu.Unlock()
+		if first {
+			upTo = state.position
+		}
+		switch {
+		case state.clearing == 0 || state.clearing > upTo:
+			return nil
+		case followed:
+			select {
+			case <-moved:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if _, err := l.clearSome(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
 }

@@ -8,6 +8,8 @@
 //
 //   - Rows and the position of the last message that they hold move in one Pebble batch. A view that is killed at any
 //     instant is, when opened again, exactly the fold of the log up to the position it says.
+//   - The tombstone of a subject takes all of it from readers, counts and digest at once, whatever there is of it. Its rows are
+//     cleared beside the commits that follow, also after a restart, and nothing that is folded meanwhile depends on them.
 //   - A view is only used with the log it was built from: the identity of the stream, and the id of the commit at the
 //     view's position, are kept with the position and compared at the start. On a difference the view is built anew.
 //   - One error policy, live and in replay: a commit that cannot be decoded or folded is parked, later commits of the same
@@ -27,7 +29,9 @@
 //   - The views of one [Snapshot] are each consistent but may stand at different positions: see [Snapshot.Position].
 //   - Rows hold the sealed bytes of the events. What a destroyed key protected stays on disk as ciphertext until Pebble
 //     compacts the deleted rows away, or until [Views.Purge]. Words and vectors in the search index are derivatives in clear;
-//     the tombstone deletes them in the batch that folds it, and they leave the disk as the rest does.
+//     the tombstone of a record deletes them in the batch that folds it, and they leave the disk as the rest does.
+//   - While a forgotten subject is cleared, its documents take up places among the candidates of a search that is not about one
+//     subject; they are the first to go.
 //   - A view does not notice a change of its own files by others, beyond Pebble's checksums; [Views.Verify] does.
 //   - As of an earlier time of record a fact is also current by sources that were added to it since.
 //   - The time of record is the log's clock. Where that went back, a revision may have an empty time of record.
@@ -58,6 +62,8 @@
 //	O    memories       lp(tenant) position                           the episodes of a tenant in log order: sid
 //	V    memories       lp(tenant) lp(sid) lp(id) lp(model)           a sealed vector of a fact, or of an episode that is parked
 //	H *  facts memories lp(tenant) lp(sid) lp(hold)                   a legal hold: since which position
+//	J    all            lp(tenant) lp(sid)                            counts and digest of the records of a subject
+//	Z    all            lp(tenant) lp(sid)                            a forgotten subject whose rows are not all cleared: tombstone
 //	K    all            lp(tenant) lp(sid) kind lp(id) position       a message about a living record; 1 if it seals some of it
 //	M    all            lp(tenant) position                           a message about several records: how many live
 //	L    all            lp(tenant) position lp(erasure)               a message with content of what is forgotten: sid

@@ -85,6 +85,9 @@ func newEngine(s *spec, db *pebble.DB, publish func(viewState)) (*engine, error)
 		spec: s, db: db, b: db.NewBatch(), state: state, tombs: t, publish: publish, companies: make(map[string]uint64),
 		sums: make(map[string]*subjectSum), clearings: clearings,
 	}
+	if len(clearings) > 0 {
+		e.state.clearing = clearings[0].position
+	}
 	if e.folder, err = s.folder(e); err != nil {
 		return nil, err
 	}

@@ -178,6 +178,7 @@ func TestErasedHistories(t *testing.T) {
 		cfg := w.config(vfs.NewMem())
 		cfg.quiet = time.Millisecond
 		v := start(t, cfg)
+		defer func() { v.close(t) }() // also where rapid gives a draw up
 		for range rapid.IntRange(1, 40).Draw(t, "ops") {
 			h.op()
 			switch rapid.IntRange(0, 20).Draw(t, "event") {
@@ -214,6 +215,5 @@ func TestErasedHistories(t *testing.T) {
 			t.Fatalf("replay %s: %v", name, err)
 		}
 		checkViews(t, v.Views, h.full)
-		v.close(t)
 	})
 }

@@ -298,6 +298,11 @@ func TestHistories(t *testing.T) {
 		h := &history{T: t, w: w}
 		fs := vfs.NewCrashableMem()
 		v := start(t, w.config(fs))
+		defer func() { // also where rapid gives a draw up
+			if v != nil {
+				v.close(t)
+			}
+		}()
 		ops := rapid.IntRange(1, 50).Draw(t, "ops")
 		for range ops {
 			h.op()
@@ -333,6 +338,7 @@ func TestHistories(t *testing.T) {
 		}
 		checkViews(t, v.Views, m)
 		v.close(t)
+		v = nil
 
 		cfg := w.config(vfs.NewMem())
 		cfg.Log = batching{Follower: w.log, seed: rapid.Uint64().Draw(t, "batching")}

@@ -49,6 +49,8 @@ type lane struct {
 	caught  bool // the last message that was folded had none behind it
 	moved   chan struct{}
 	closed  bool
+	// followed says that the log is being followed, and what there is to clear is cleared.
+	followed bool
 }
 
 // openLane finds the serving generation, or begins one if there is none that can be opened.
@@ -276,6 +278,8 @@ func (l *lane) run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	l.follows(true)
+	defer l.follows(false)
 	chunks, done := make(chan chunk, chunksAhead), make(chan error, 1)
 	go func() {
 		defer close(chunks)
@@ -293,6 +297,14 @@ func (l *lane) run(ctx context.Context) error {
 	return err
 }
 
+// follows tells those who wait for what is to be cleared whether they have to do it themselves.
+func (l *lane) follows(is bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.followed = is
+	l.announce(l.state)
+}
+
 func (l *lane) start(ctx context.Context) (uint64, error) {
 	l.folding.Lock()
 	defer l.folding.Unlock()
@@ -302,26 +314,15 @@ func (l *lane) start(ctx context.Context) (uint64, error) {
 	return l.engine.state.position, nil
 }
 
-// foldAll folds the chunks. A page of what is to be cleared goes behind each of them, and one after the other while none comes.
+// foldAll folds the chunks, and clears between them: while there is much to fold, about as long as it folds; while there is not,
+// about half of the time, so that whoever wrote the tombstone gets on as well.
 func (l *lane) foldAll(ctx context.Context, chunks <-chan chunk, tick <-chan time.Time) error {
-	always := make(chan struct{})
-	close(always)
+	// owed is how long is to be folded, or waited, before another page is cleared.
+	var owed time.Duration
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
-		left, err := l.clearSome(ctx)
-		if err != nil {
-			return err
-		}
-		var idle <-chan struct{}
-		if left {
-			idle = always
-			select {
-			case <-tick:
-				if err := l.save(1); err != nil {
-					return err
-				}
-			default:
-			}
-		}
+		began := time.Now()
 		select {
 		case c, ok := <-chunks:
 			if !ok {
@@ -334,7 +335,20 @@ func (l *lane) foldAll(ctx context.Context, chunks <-chan chunk, tick <-chan tim
 			if err := l.save(1); err != nil {
 				return err
 			}
-		case <-idle:
+		case <-timer.C:
+		}
+		if owed -= time.Since(began); owed > 0 {
+			timer.Reset(owed)
+			continue
+		}
+		began = time.Now()
+		left, err := l.clearSome(ctx)
+		if err != nil {
+			return err
+		}
+		if owed = 0; left {
+			owed = time.Since(began)
+			timer.Reset(owed)
 		}
 	}
 }

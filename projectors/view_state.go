@@ -24,6 +24,9 @@ type viewState struct {
 	holds uint64
 	// sources is the number of commits of sources that were folded.
 	sources uint64
+	// clearing is the position of the oldest tombstone of a subject whose rows are not all cleared, zero if there is none. It is
+	// not stored.
+	clearing uint64
 }
 
 func stateKey() []byte { return newKey(sortState).part("state") }
