@@ -57,6 +57,7 @@
 //	N    facts          lp(tenant) lp(sid) lp(slot)                   what a current read needs of a slot
 //	R *  facts          lp(tenant) lp(sid) lp(slot) order position    a revision of a fact
 //	Q    facts          lp(tenant) order lp(fact)                     a candidate that waits for a review: lp(sid) lp(slot)
+//	q    facts          lp(tenant) order lp(fact)                     one that does, ever did, or was reviewed: the same
 //	W *  facts memories lp(tenant) lp(source)                         the revisions of a source
 //	E *  memories       lp(tenant) lp(sid) position                   an episode
 //	O    memories       lp(tenant) position                           the episodes of a tenant in log order: sid
