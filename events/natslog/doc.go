@@ -36,7 +36,9 @@
 //  6. A key that was overwritten by [Keys.Put] or destroyed is in no block file of
 //     the store any more when the call returns. [Keys.Replace] and [Keys.Discard]
 //     leave bytes that a key above them has died for, or is about to.
-//  7. No error and no log line holds a payload, a subject or a header.
+//  7. Rows of [Keys.Journaled] are removed only after a journal has been told of
+//     them, by revision and hash; those that are removed together, together.
+//  8. No error and no log line holds a payload, a subject or a header.
 //
 // # Not guaranteed
 //

@@ -27,6 +27,8 @@ import (
 // there, readers see the new one, and the next Put, or whatever removes the row,
 // removes the old one. Replace and Discard leave the bytes where they are, which
 // is for those that a key dies above.
+//
+// With a journal ([Keys.Journaled]) every message is named there before it goes.
 type Keys struct {
 	*store
 

@@ -11,6 +11,7 @@
 //	tombstone.<tenant>  up to 1,000 tombstones
 //	subject.<tenant>    legal holds and their end, consents and withdrawals
 //	erased.<tenant>     positions whose bytes are about to be deleted
+//	keys                up to 1,000 rows of the keys that are about to be removed
 //	receipt.<erasure>   a signed receipt
 //	epoch               a restore: the tree goes on from a size with new leaves
 //
@@ -18,6 +19,23 @@
 // which signs, ledger.pub, which verifies, and anchor: a signed note of where
 // tree, ledger and keys stood last. The anchor has a hash of all records of the
 // ledger up to it, so that one signature vouches for every one of them.
+//
+// # The keys
+//
+// Every write of a row of the keys has a revision, and there is none between the
+// first and the last that was never written. The anchor has the revision up to which
+// it accounts for them, how many rows there are of those that were not named for
+// removal, and the sum of their hashes modulo 2^256, which needs no order and can be
+// kept while rows come and go: an account of 100,000 rows is one line.
+//
+// Before a row is removed, because it is destroyed or because another has taken its
+// place, its revision and hash are named in the ledger, together with those that are
+// removed with it. So what is missing is either named or lost. What was named and is
+// there still when the ledger is opened is removed then, unless an anchor says that
+// it was gone: then it is there again, and damage.
+//
+// A row behind the anchor is an addition. A revision behind the anchor without a row
+// must be named.
 //
 // # The tree
 //
@@ -37,8 +55,9 @@
 //
 //   - [Open] returns a Ledger only if every message of the log up to the size of
 //     the tree is the one that was there when its checkpoint was made, every empty
-//     position is named as erased, and log, ledger and keys reach at least as far
-//     as the anchor says. Anything else is a *[DamageError], and nothing was written.
+//     position is named as erased, log, ledger and keys reach at least as far as the
+//     anchor says, and the rows of the keys are those that it accounts for. Anything
+//     else is a *[DamageError], and nothing was written.
 //   - A log that becomes shorter than the tree while the ledger is open is damage,
 //     found by the next checkpoint once [Config.Patience] is over.
 //   - A log without its anchor, an anchor without its log, and another log's
@@ -48,7 +67,8 @@
 //   - [Ledger.Record], [Ledger.RecordSubject] and [Ledger.Erased] return when the
 //     ledger has acknowledged.
 //   - A crash at any instant leaves what opens again: the anchor may be behind the
-//     ledger, never before it.
+//     ledger, never before it. What was named for removal among the keys is removed
+//     then, and nothing that was removed comes back.
 //   - Several processes can write the same ledger. One checkpoint wins, and the
 //     others go on from it.
 //   - No error has a word of a memory in it.
@@ -57,9 +77,16 @@
 //
 //   - What the log took after its last checkpoint, which is a second's worth,
 //     is checked for gaps alone.
-//   - Of the keys it is known that they reach as far as they did, not that none is
-//     missing: a record whose key is gone without a tombstone is loud when it is
-//     read.
+//   - The account of the keys tells damage, not forgery: who holds the disk can make
+//     rows whose hashes have the same sum. It is kept in the anchor of this directory
+//     alone, and begins with what there is: on a first start, when a directory joins
+//     a log that others use, and when a restore ends. Where an older copy of the
+//     anchor is put in place, a row that was destroyed since and is there again is
+//     destroyed again rather than told of.
+//   - Keys that are written behind the anchor, a second's worth, may be lost from the
+//     end without a trace: a record whose key is gone without a tombstone is loud when
+//     it is read. A row that has failed to be removed, and is then held, is removed
+//     all the same by the next start.
 //   - Records of the ledger after the anchor are not vouched for by a signature
 //     of this directory, unless they are checkpoints that were signed here.
 //   - Whoever can write the data directory can forge all of it. Keep copies of

@@ -103,8 +103,8 @@ func TestKeysKilled(t *testing.T) {
 	mustOpenLog(t, dir).mustClose(t)
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
 	made, ended := map[string]bool{}, map[string]bool{}
-	for round := range 8 {
-		killWriter(t, dir, 20+rng.IntN(200), made, ended)
+	for round := range 5 {
+		killWriter(t, dir, 20+rng.IntN(120), made, ended)
 		w := mustOpenLog(t, dir)
 		l := w.mustOpen(t)
 		there := map[string]bool{}

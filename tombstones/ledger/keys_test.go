@@ -356,7 +356,7 @@ func TestKeysOfSeveral(t *testing.T) {
 
 func several(ctx context.Context, who int, l *ledger.Ledger, c ledger.Config, s *natslog.Streams) error {
 	rows := s.Keys().Journaled(l)
-	for n := range 24 {
+	for n := range 12 {
 		var batch []seal.Row
 		for i := range 10 {
 			batch = append(batch, seal.Row{Key: fmt.Sprintf("k3.t%d.n%d-%d", who, n, i), Value: []byte("wrapped")})
@@ -389,4 +389,3 @@ func several(ctx context.Context, who int, l *ledger.Ledger, c ledger.Config, s 
 	}
 	return nil
 }
-
