@@ -213,6 +213,8 @@ func checkSource(s *events.Source) error {
 		return err
 	}
 	switch {
+	case s.Revision != "":
+		return malformed("source.revision", "not_allowed", "a source is forgotten with all of its revisions")
 	case s.Ref == "":
 		return malformed("source.ref", "missing", "must not be empty")
 	case s.Ref == "*":
