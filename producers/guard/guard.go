@@ -10,6 +10,13 @@ import (
 // MaxText is the length of a text, in bytes, up to which it is read.
 const MaxText = 64 << 20
 
+// Ids of what is found without a rule of the file.
+const (
+	hitTags    = "hidden_tags"
+	hitEncoded = "hidden_encoded"
+	hitTooLong = "too_long"
+)
+
 // Scores from which on a text is to be looked at by a person, or refused. They
 // are what the rules are weighed for; a policy may draw its lines elsewhere.
 const (
@@ -65,7 +72,7 @@ func (s *Scanner) Version() string { return s.version }
 func (s *Scanner) Scan(text string) events.Guard {
 	g := events.Guard{Rules: s.hash}
 	if len(text) > MaxText {
-		g.Score, g.Hits = 100, []string{"too_long"}
+		g.Score, g.Hits = 100, []string{hitTooLong}
 		return g
 	}
 	hits := make([]bool, len(s.rules))
@@ -89,10 +96,10 @@ func (s *Scanner) Scan(text string) events.Guard {
 		}
 	}
 	if tags && s.hidden.Tags > 0 {
-		add("hidden_tags", s.hidden.Tags)
+		add(hitTags, s.hidden.Tags)
 	}
 	if count(hits) > before && s.hidden.Encoded > 0 {
-		add("hidden_encoded", s.hidden.Encoded)
+		add(hitEncoded, s.hidden.Encoded)
 	}
 	slices.Sort(g.Hits)
 	g.Score = min(100, heaviest+(score-heaviest)/4)

@@ -243,6 +243,18 @@ func TestScanTellsWhatWasFound(t *testing.T) {
 	}
 }
 
+func TestTooLong(t *testing.T) {
+	t.Parallel()
+	s := guard.Default()
+	text := strings.Repeat("a", guard.MaxText+1)
+	if d := cmp.Diff(events.Guard{Rules: s.Rules(), Score: 100, Hits: []string{"too_long"}}, s.Scan(text)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if found := s.Find(text); found != nil {
+		t.Errorf("found %+v", found)
+	}
+}
+
 // TestWeakSignsAddUp has two rules of which neither is enough alone.
 func TestWeakSignsAddUp(t *testing.T) {
 	t.Parallel()

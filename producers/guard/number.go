@@ -14,7 +14,9 @@ type number struct {
 	m      int
 	// separators is a set of the separators.
 	separators uint
-	from, to   int
+	// product says that a bracket follows a digit, or that there are several.
+	product  bool
+	from, to int
 }
 
 // Sets of separators.
@@ -46,7 +48,7 @@ func separator(c byte) uint {
 // dashes, dots, slashes or brackets between two groups.
 func readNumber(text string, i int) number {
 	n := number{from: i, to: i}
-	group, gap := uint8(0), 0
+	group, gap, opens := uint8(0), 0, 0
 	var between uint
 	j := i
 	if text[j] == '+' {
@@ -72,6 +74,11 @@ func readNumber(text string, i int) number {
 		if gap++; sep == 0 || gap > 3 {
 			break
 		}
+		if c == '(' {
+			if opens++; opens > 1 || j > i && isDigit(text[j-1]) {
+				n.product = true
+			}
+		}
 		between |= sep
 	}
 	if group > 0 {
@@ -84,7 +91,7 @@ func readNumber(text string, i int) number {
 // number recognises what begins with a digit, plus or bracket at i: its kind
 // and where it ends, or 0.
 func (t *personalTable) number(text, lower string, c *context, i int) (kind string, to int) {
-	if i > 1 && strings.IndexByte(".,-/", text[i-1]) >= 0 && isDigit(text[i-2]) {
+	if i > 1 && strings.IndexByte(".,-/(", text[i-1]) >= 0 && isDigit(text[i-2]) || i > 0 && text[i] == '(' && text[i-1] == ')' {
 		return "", 0 // a part of another number
 	}
 	if t.ip {
@@ -283,6 +290,8 @@ func phoneEnd(text string, n *number, near bool) int {
 	first := n.digits[0]
 	switch {
 	case n.separators&slash != 0 && !near:
+		return 0
+	case n.product && text[n.from] != '+':
 		return 0
 	case text[n.from] == '+':
 		if n.n < 8 || n.n > 15 || first == '0' {

@@ -30,6 +30,8 @@ func TestPersonal(t *testing.T) {
 		{guard.KindSSN, "my SSN is 078051120", "078051120", "my SSN is 000051120"},
 		{guard.KindPhone, "+49 30 901820", "+49 30 901820", "+49 30"},
 		{guard.KindPhone, "(212) 555-0123", "(212) 555-0123", "(2012) 55"},
+		{guard.KindPhone, "+49(0)30 901820", "+49(0)30 901820", "49(0)30 901820"},
+		{guard.KindPhone, "1 (212) 555-0123", "1 (212) 555-0123", "1(212)(555) 0123"},
 		{guard.KindPhone, "212-555-0123 ext. 45", "212-555-0123 ext. 45", "212-5555-0123-9"},
 		{guard.KindPhone, "call me at 69 987 88 37", "69 987 88 37", "we are 69 987 88 37"},
 		{guard.KindPhone, "my mobile: 0171 1234567", "0171 1234567", "the code 171 1234567"},
@@ -68,6 +70,7 @@ func TestNothingPersonal(t *testing.T) {
 		"rows 1000000-2000000", "version 1.2.3.4", "127.0.0.1 and ::1 are this machine", "size 1920x1080", "ISBN 978-3-16-148410-0",
 		"the years 1914-1918 and 1939-1945", "4 5 6 7 8 9 10 11 12", "0.0001 0002 00030", "2^31 = 2147483648", "id 550e8400-e29b-41d4-a716-446655440000",
 		"1234567890123", "10-20-30", "call it 42", "a@b", "x = y@z.1", "git@", "50% of 1200000000",
+		"sqrt(15(15-8)(15-10)(15-12))", "(212)(555)(0123)",
 	} {
 		if found := s.Find(text); len(found) != 0 {
 			t.Errorf("%q: found %+v", text, found)
@@ -162,6 +165,7 @@ func TestNew(t *testing.T) {
 		"id":                strings.Replace(good, "id: r", "id: R", 1),
 		"no id":             strings.Replace(good, "id: r, ", "", 1),
 		"id twice":          good + "markers: [{id: r, score: 5, any: ['<x>']}]\n",
+		"id of our own":     strings.Replace(good, "id: r", "id: too_long", 1),
 		"nothing":           strings.Replace(good, "\"a\"", "", 1),
 		"no step":           strings.Replace(good, "\"a\"", "\"..3\"", 1),
 		"gap":               strings.Replace(good, "\"a\"", "\"a ..x a\"", 1),

@@ -191,7 +191,8 @@ func (c *compiler) name(id string, score int) (int32, error) {
 		return 0, errors.New("an id is of small letters, digits and _")
 	case score < 1 || score > 100:
 		return 0, errors.New("a score is from 1 to 100")
-	case slices.ContainsFunc(s.rules, func(r scored) bool { return r.id == id }):
+	case id == hitTags, id == hitEncoded, id == hitTooLong,
+		slices.ContainsFunc(s.rules, func(r scored) bool { return r.id == id }):
 		return 0, errors.New("the id is taken")
 	}
 	s.rules = append(s.rules, scored{id, score})
