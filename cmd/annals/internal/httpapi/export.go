@@ -58,7 +58,7 @@ func (a *API) export(w http.ResponseWriter, r *http.Request, caller events.Calle
 	s := &stream{w: w, control: http.NewResponseController(w), now: a.now}
 	out := bufio.NewWriterSize(s, pieceSize)
 	err := a.core.Exporter.Export(r.Context(), caller, query.ExportRequest{
-		Subject: r.PathValue("subject"), AsOf: in.AsOf, WaitFor: in.WaitFor,
+		Subject: pathValue(r, "subject"), AsOf: in.AsOf, WaitFor: in.WaitFor,
 	}, out)
 	if err != nil && out.Buffered() == 0 && !s.begun {
 		a.fail(w, r, err)

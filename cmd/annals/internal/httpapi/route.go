@@ -71,7 +71,7 @@ func add[In, Out any](a *API, route Route, call func(context.Context, Request[In
 		route.Status = http.StatusOK
 	}
 	route.serve = func(w http.ResponseWriter, r *http.Request, caller events.Caller) {
-		req := Request[In]{Caller: caller, Key: r.Header.Get("Idempotency-Key"), path: r.PathValue}
+		req := Request[In]{Caller: caller, Key: r.Header.Get("Idempotency-Key"), path: func(name string) string { return pathValue(r, name) }}
 		var err error
 		switch {
 		case route.Method == http.MethodGet:
@@ -109,6 +109,7 @@ func (a *API) Handler() http.Handler {
 		mux.HandleFunc(route.Method+" "+route.Path, func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, route) })
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = routable(r)
 		h, pattern := mux.Handler(r)
 		if pattern != "" {
 			mux.ServeHTTP(w, r)
