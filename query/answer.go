@@ -11,7 +11,8 @@ type RecallAnswer struct {
 	TraceID  string   `json:"trace_id"`
 	Position uint64   `json:"position"`
 	Results  []Result `json:"results"`
-	// Omitted counts results that the token budget left out.
+	// Omitted counts results that the token budget left out, and those withheld
+	// because a tool or somebody outside said what looks like an instruction.
 	Omitted int `json:"omitted"`
 	// NothingRelevant says that nothing eligible had to do with the question,
 	// as opposed to results that did not fit the budget.
@@ -33,6 +34,9 @@ type Result struct {
 	Trust      events.Trust `json:"trust"`
 	// Sources are the ids of the episodes it rests on; an episode's own id.
 	Sources []string `json:"sources"`
+	// Suspicious says that it is of low trust and looks like an instruction; only
+	// reviewers and admins get to see such a one.
+	Suspicious bool `json:"suspicious,omitempty"`
 }
 
 // Fact is one version of a fact: what was held true, when, and since when the
@@ -66,6 +70,8 @@ type Fact struct {
 	RecordedAt   events.Time  `json:"recorded_at"`
 	RecordedTo   *events.Time `json:"recorded_to,omitempty"`
 	SupersededBy string       `json:"superseded_by,omitempty"`
+	// Suspicious is as in [Result].
+	Suspicious bool `json:"suspicious,omitempty"`
 }
 
 // Stretch is a stretch of valid time; a nil To is open.
@@ -84,6 +90,8 @@ type FactAnswer struct {
 // FactsAnswer is one page of facts.
 type FactsAnswer struct {
 	Facts []Fact `json:"facts"`
+	// Omitted counts facts of this page that are withheld, as in [RecallAnswer].
+	Omitted int `json:"omitted,omitempty"`
 	// Cursor goes on behind the last fact; empty at the end.
 	Cursor   string `json:"cursor,omitempty"`
 	Position uint64 `json:"position"`
@@ -93,6 +101,8 @@ type FactsAnswer struct {
 // they became known.
 type HistoryAnswer struct {
 	Versions []Fact `json:"versions"`
+	// Omitted counts versions that are withheld, as in [RecallAnswer].
+	Omitted  int    `json:"omitted,omitempty"`
 	Position uint64 `json:"position"`
 }
 
@@ -111,9 +121,9 @@ type Link struct {
 
 // LineageAnswer is what a fact came from, and what came from it.
 type LineageAnswer struct {
-	ID       string `json:"id"`
-	From     []Link `json:"from"`
-	To       []Link `json:"to"`
+	ID   string `json:"id"`
+	From []Link `json:"from"`
+	To   []Link `json:"to"`
 	// Decision is what was decided on it last, and by whose reviews.
 	Decision *DecisionLineage `json:"decision,omitempty"`
 	Position uint64           `json:"position"`

@@ -66,6 +66,7 @@ func (s *Service) Facts(ctx context.Context, caller events.Caller, req FactsRequ
 	if answer.Facts, err = s.facts(ctx, rows, at); err != nil {
 		return FactsAnswer{}, err
 	}
+	answer.Facts, answer.Omitted = withhold(caller, answer.Facts)
 	answer.Cursor = encodeCursor(r.tenant, req.question(), next)
 	return answer, nil
 }
@@ -106,6 +107,9 @@ func (s *Service) Fact(ctx context.Context, caller events.Caller, req RecordRequ
 	}
 	if len(facts) == 0 {
 		return FactAnswer{}, s.unseen(ctx, r, events.KindFact, row.Slot, row.Subject)
+	}
+	if facts, _ = withhold(caller, facts); len(facts) == 0 {
+		return FactAnswer{}, events.ErrNotFound
 	}
 	return FactAnswer{Fact: facts[0], Position: r.snap.Position()}, nil
 }
@@ -156,6 +160,7 @@ func (s *Service) FactHistory(ctx context.Context, caller events.Caller, req Rec
 	if answer.Versions, err = s.facts(ctx, rows, r.now); err != nil {
 		return HistoryAnswer{}, err
 	}
+	answer.Versions, answer.Omitted = withhold(caller, answer.Versions)
 	return answer, nil
 }
 
@@ -233,7 +238,9 @@ func (s *Service) facts(ctx context.Context, rows []projectors.FactAt, at time.T
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, newFact(&rows[i], &content, at))
+		f := newFact(&rows[i], &content, at)
+		f.Suspicious = s.suspiciousFact(&rows[i].SlotFact, &content)
+		out = append(out, f)
 	}
 	return out, nil
 }

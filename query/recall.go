@@ -47,12 +47,12 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 	if req.Weights == nil && r.tuned.weights != nil {
 		weights, name = *r.tuned.weights, CategoryWeights
 	}
-	sid, results, err := s.recall(ctx, r, &req, weights, vector)
+	sid, results, withheld, err := s.recall(ctx, r, &req, weights, vector)
 	if err != nil {
 		return RecallAnswer{}, err
 	}
 	answer := RecallAnswer{
-		Position: r.snap.Position(), NothingRelevant: len(results) == 0, LexicalOnly: lexicalOnly, Results: results,
+		Position: r.snap.Position(), NothingRelevant: len(results)+withheld == 0, LexicalOnly: lexicalOnly, Results: results,
 	}
 	if req.TokenBudget != nil {
 		cost := func(res Result) (int, error) { return s.tokens.count(res.Text) }
@@ -60,6 +60,7 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 			return RecallAnswer{}, err
 		}
 	}
+	answer.Omitted += withheld
 	ids := make([]string, len(answer.Results))
 	recalled := Recalled{Subject: sid, Query: req.Query, Memories: ids, At: answer.Position, Weights: name}
 	for i, res := range answer.Results {
@@ -128,25 +129,25 @@ func (s *Service) embed(ctx context.Context, query string) (vector []float32, le
 	return vector, len(vector) == 0, nil
 }
 
-// recall returns up to k results, best first, and the id of the subject.
-func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w Weights, vector []float32) (string, []Result, error) {
+// recall returns up to k results, best first, the id of the subject, and how many
+// results were withheld from the caller.
+func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w Weights, vector []float32) (sid string, list []Result, withheld int, err error) {
 	none := []Result{}
 	if r.tenant == nil {
-		return "", none, nil
+		return "", none, 0, nil
 	}
-	var sid string
 	if req.Subject != "" {
 		id, ok, err := r.subject(ctx, req.Subject)
 		if err != nil || !ok {
-			return "", none, err
+			return "", none, 0, err
 		}
 		if sid = id; r.snap.Held(r.token, sid) {
-			return sid, none, nil
+			return sid, none, 0, nil
 		}
 	}
 	q, err := s.newSearch(r, req, sid, vector)
 	if err != nil {
-		return "", nil, err
+		return "", nil, 0, err
 	}
 	k := defaultK
 	if req.K != nil {
@@ -155,14 +156,14 @@ func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w 
 	for depth := max(firstDepth, 4*k); ; depth *= 4 {
 		list, complete, err := s.ranked(ctx, q, w, depth)
 		if err != nil {
-			return "", nil, err
+			return "", nil, 0, err
 		}
 		results, err := s.results(ctx, q, list, k, req)
 		if err != nil {
-			return "", nil, err
+			return "", nil, 0, err
 		}
-		if len(results) >= k || complete || depth >= maxDepth {
-			return sid, results, nil
+		if len(results) >= k || q.withheld >= withheldPerResult*k || complete || depth >= maxDepth {
+			return sid, results, q.withheld, nil
 		}
 	}
 }
@@ -248,7 +249,8 @@ func (c *candidate) components(q *search, scale scale) Components {
 // results opens the best eligible candidates, in order, until there are k.
 func (s *Service) results(ctx context.Context, q *search, list []ranked, k int, req *RecallRequest) ([]Result, error) {
 	results := make([]Result, 0, k)
-	for len(list) > 0 && len(results) < k {
+	q.withheld = 0
+	for len(list) > 0 && len(results) < k && q.withheld < withheldPerResult*k {
 		chunk := make([]ranked, 0, k-len(results))
 		for len(list) > 0 && len(chunk) < cap(chunk) {
 			ok, err := q.eligible(&list[0].candidate)
@@ -306,10 +308,19 @@ func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked, exp
 		if f := chunk[i].fact; f != nil {
 			f.Sources = shownSources(fresh, q.token, f.Sources)
 		}
+		suspicious, err := s.suspects(&chunk[i].candidate, opened[i])
+		if err != nil {
+			return nil, err
+		}
+		if suspicious && !q.all {
+			q.withheld++
+			continue
+		}
 		res, err := chunk[i].result(opened[i], explain)
 		if err != nil {
 			return nil, err
 		}
+		res.Suspicious = suspicious
 		results = append(results, res)
 	}
 	return results, nil

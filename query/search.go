@@ -49,6 +49,8 @@ type search struct {
 	at    time.Time
 	known *time.Time
 	asOf  bool
+	// withheld counts what was found and is not for the caller to see.
+	withheld int
 	// current is by the sources, at the same times.
 	current projectors.Currency
 }

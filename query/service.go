@@ -66,8 +66,12 @@ type Config struct {
 	Horizons map[string]time.Duration
 	// Tuner says more of categories, tenant by tenant; nil says nothing.
 	Tuner Tuner
+	// Scanner looks again at what was scanned with other rules; nil does not.
+	Scanner Scanner
 	// Quarantine has the episodes that wait for a reviewer; nil has none.
 	Quarantine Quarantine
+	// Deadlines tells until when candidates wait; nil is for ever.
+	Deadlines Deadlines
 }
 
 // Service answers questions. It is safe for concurrent use, starts no
@@ -82,9 +86,11 @@ type Service struct {
 	named    map[string]Weights
 	horizons map[string]time.Duration
 	tuner    Tuner
+	scanner  Scanner
 	tokens   *counter
 
 	quarantine Quarantine
+	deadlines  Deadlines
 }
 
 // New makes a service. The error is ErrConfig.
@@ -101,7 +107,7 @@ func New(c Config) (*Service, error) {
 	}
 	return &Service{
 		views: c.Views, keys: c.Keys, log: c.Log, traces: c.Traces, model: c.Model, now: c.Now,
-		named: named, horizons: maps.Clone(c.Horizons), tuner: c.Tuner, tokens: newCounter(), quarantine: c.Quarantine,
+		named: named, horizons: maps.Clone(c.Horizons), tuner: c.Tuner, scanner: c.Scanner, tokens: newCounter(), quarantine: c.Quarantine, deadlines: c.Deadlines,
 	}, nil
 }
 
@@ -115,6 +121,8 @@ type reading struct {
 	tuned tuned
 	// untrusted says that the caller is not told what became of a candidate.
 	untrusted bool
+	// all says that nothing is withheld from the caller.
+	all bool
 }
 
 // open checks the role, waits for the position and takes a snapshot. A tenant
@@ -138,7 +146,7 @@ func (s *Service) open(ctx context.Context, caller events.Caller, waitFor uint64
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot: %w", err)
 	}
-	r := &reading{tenant: tenant, snap: snap, now: events.Micro(s.now()), untrusted: isUntrusted(caller)}
+	r := &reading{tenant: tenant, snap: snap, now: events.Micro(s.now()), untrusted: isUntrusted(caller), all: seesAll(caller)}
 	if tenant != nil {
 		r.token = tenant.Token()
 	}

@@ -48,6 +48,8 @@ type Options struct {
 	Model      embed.Embedder
 	Weights    map[string]query.Weights
 	Horizons   map[string]time.Duration
+	// Scanner looks at what is read; what is written is not scanned.
+	Scanner query.Scanner
 }
 
 // NATS puts an embedded server, which has a clock of its own, under the options.
@@ -100,7 +102,7 @@ func Start(tb testing.TB, o Options) *Node {
 	Must(tb, err)
 	views := projectors.Config{Dir: tb.TempDir(), Log: o.Log, Keys: keys, Now: now}
 	questions := query.Config{
-		Keys: keys, Log: o.Log, Traces: traces{n.Gateway}, Now: now, Weights: o.Weights, Horizons: o.Horizons,
+		Keys: keys, Log: o.Log, Traces: traces{n.Gateway}, Now: now, Weights: o.Weights, Horizons: o.Horizons, Scanner: o.Scanner,
 	}
 	if o.Model != nil {
 		views.Model, questions.Model = o.Model.ID().Key(), encoder{o.Model}

@@ -28,6 +28,7 @@ import (
 	"github.com/annals-memory/annals/producers/embed"
 	"github.com/annals-memory/annals/producers/embed/openai"
 	"github.com/annals-memory/annals/producers/embed/uselite"
+	"github.com/annals-memory/annals/producers/guard"
 	"github.com/annals-memory/annals/projectors"
 	"github.com/annals-memory/annals/query"
 	"github.com/annals-memory/annals/tombstones"
@@ -315,7 +316,7 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	}
 	n.queryConfig = query.Config{
 		Views: n.views, Keys: n.keys, Log: n.log, Traces: traces{n.gateway}, Model: encoder{model}, Now: time.Now,
-		Tuner: inForce{n.gateway}, Quarantine: quarantined{streams.Quarantine()},
+		Tuner: inForce{n.gateway}, Quarantine: quarantined{streams.Quarantine()}, Deadlines: inForce{n.gateway}, Scanner: guard.Default(),
 	}
 	n.query, err = query.New(n.queryConfig)
 	if err != nil {

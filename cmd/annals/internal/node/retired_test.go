@@ -31,6 +31,7 @@ func TestRetiredDoNotCrowdOut(t *testing.T) {
 			items[i] = obj{"subject": "cardiology", "text": question + ".", "source": g.source("2025")}
 		}
 		g.do(g.token, http.MethodPost, "/v1/episodes/batch", obj{"items": items}, http.StatusOK)
+		g.settle()
 	}
 	// It has one of the words of the question among many others.
 	fresh := g.capture(g.token, "cardiology", "In adults of any age begin to treat as soon as 130 has been measured twice.",
