@@ -16,7 +16,7 @@ import (
 const PolicyName = "promotion"
 
 // maxPolicies bounds the policies that are kept compiled.
-const maxPolicies = 64
+const maxPolicies = 256
 
 // policies keeps policies compiled, by the hash of their text.
 type policies struct {
@@ -51,7 +51,10 @@ func (p *policies) of(ctx context.Context, e events.PolicyActivated) *policy.Pol
 			slog.String("hash", e.Policy.Hash), slog.String("cause", err.Error()))
 	}
 	if len(p.byHash) >= maxPolicies {
-		clear(p.byHash)
+		for hash := range p.byHash { // any of them: it is read again if it is needed
+			delete(p.byHash, hash)
+			break
+		}
 	}
 	p.byHash[e.Policy.Hash] = ready
 	return ready
