@@ -58,6 +58,9 @@ func (b *book) compareKeys(ctx context.Context, keys Keys) ([]removal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state of the keys: %w", err)
 	}
+	if state.Last < max(b.keys.last, b.written) { // as far as was known before it was asked
+		return nil, damage(KindKeysShort, state.Last)
+	}
 	look := &keysLook{upTo: b.keys.last, seen: numbers{}}
 	doomed := numbers{}
 	for row, err := range keys.ReadRows(ctx, 0) {
@@ -95,8 +98,6 @@ func (b *book) compareKeys(ctx context.Context, keys Keys) ([]removal, error) {
 // agreeKeys holds what was read up to a revision against the account.
 func (b *book) agreeKeys(look *keysLook, last uint64) error {
 	switch {
-	case last < max(b.keys.last, b.written):
-		return damage(KindKeysShort, last)
 	case !b.keys.known:
 		return nil
 	case look.old.count < b.keys.stock.count:

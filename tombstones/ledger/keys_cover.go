@@ -42,10 +42,24 @@ func (l *Ledger) coverKeys(ctx context.Context) error {
 	if err := l.book.read(ctx); err != nil {
 		return err
 	}
+	if !l.book.keys.known || l.book.keys.last != from {
+		return fmt.Errorf("read keys: %w: their account has begun anew", events.ErrUnavailable)
+	}
 	if err := l.book.extend(ctx, l.config.Keys, marks, last); err != nil {
 		return err
 	}
 	return l.book.settleSome(ctx, l.config.Keys)
+}
+
+// keysAhead reports whether there are rows behind the account.
+func (l *Ledger) keysAhead(ctx context.Context) (bool, error) {
+	state, err := l.config.Keys.State(ctx)
+	if err != nil {
+		return false, fmt.Errorf("state of the keys: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return state.Last > l.book.keys.last, nil
 }
 
 // extend adds to the account what was read behind it, up to a revision.

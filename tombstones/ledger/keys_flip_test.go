@@ -26,7 +26,7 @@ func headsOf(block []byte) (at []int) {
 // TestKeysDamage flips single bits in the block files of the keys, with the index
 // that the server keeps and without it, and opens each copy in a process of its
 // own, half of them in the heads of records. Each is noticed, or no row is another
-// one. -flips sets how many.
+// one. -flips sets how many, twice over.
 func TestKeysDamage(t *testing.T) {
 	t.Parallel()
 	dir, digest := kept(t, 200, 20)
@@ -37,7 +37,7 @@ func TestKeysDamage(t *testing.T) {
 	counts := map[string]int{}
 	var g errgroup.Group
 	g.SetLimit(2)
-	for i := range *flips {
+	for i := range *flips / 2 {
 		c := copied(t, dir)
 		files := blocks(t, c, "KEYS")
 		file := files[rng.IntN(len(files))]

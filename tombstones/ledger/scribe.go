@@ -61,6 +61,13 @@ func (l *Ledger) glance(ctx context.Context, due bool) (bool, error) {
 	if due && l.Unanchored() != nil {
 		return true, l.cover(ctx, last) // its anchor is missing, whether anything is new or not
 	}
+	if due && last <= covered {
+		ahead, err := l.keysAhead(ctx)
+		if err != nil || !ahead {
+			return false, err
+		}
+		return true, l.cover(ctx, last)
+	}
 	if last <= covered || (!due && last-covered < maxLeaves) {
 		return false, nil
 	}
