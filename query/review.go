@@ -39,6 +39,13 @@ type Quarantine interface {
 	List(ctx context.Context, tenant string) iter.Seq2[events.Message, error]
 }
 
+// Deadlines tells until when candidates wait for a reviewer.
+type Deadlines interface {
+	// DeadlinesOf returns it for a tenant, given by its token: the time from which a
+	// candidate of a category, by its name, is not kept any more, zero for ever.
+	DeadlinesOf(ctx context.Context, tenant string) (func(category string, proposed time.Time) time.Time, error)
+}
+
 // ReviewsRequest asks for what waits for a reviewer, or did.
 type ReviewsRequest struct {
 	// State is open, approved, rejected, expired or all; left out, open.
@@ -262,6 +269,31 @@ type reviewQuery struct {
 	state string
 	limit int
 	found []Review
+	// deadline is nil until it is asked for.
+	deadline func(category string, proposed time.Time) time.Time
+}
+
+// until is how long a candidate can wait.
+func (q *reviewQuery) until(row *projectors.FactRow, category string) *events.Time {
+	end := q.deadline(category, row.RecordedAt)
+	if x := row.ExpiresAt; !x.IsZero() && (end.IsZero() || x.Before(end)) {
+		end = x
+	}
+	return events.AtOrNil(end)
+}
+
+// prepare asks for the deadlines.
+func (q *reviewQuery) prepare(ctx context.Context) error {
+	q.deadline = func(string, time.Time) time.Time { return time.Time{} }
+	if q.s.deadlines == nil {
+		return nil
+	}
+	deadline, err := q.s.deadlines.DeadlinesOf(ctx, q.r.token)
+	if err != nil {
+		return fmt.Errorf("read deadlines: %w", err)
+	}
+	q.deadline = deadline
+	return nil
 }
 
 // partFacts begins a cursor among the facts; one among the episodes is a number.
@@ -320,6 +352,9 @@ func reviewState(row *projectors.FactRow, now time.Time) string {
 // facts opens candidates, with the notes of their reviews, and looks for tombstones
 // and holds after that.
 func (q *reviewQuery) facts(ctx context.Context, rows []projectors.FactRow) error {
+	if err := q.prepare(ctx); err != nil {
+		return err
+	}
 	rows = slices.DeleteFunc(rows, func(row projectors.FactRow) bool { return q.r.silent(row.Subject) })
 	var items []seal.Item
 	for i := range rows {
@@ -389,12 +424,15 @@ func (q *reviewQuery) item(row *projectors.FactRow, plain []byte, notes [][]byte
 		ObservedAt: &observed, ValidFrom: events.AtOrNil(row.ValidFrom), ValidTo: events.AtOrNil(row.ValidTo),
 		ExpiresAt: events.AtOrNil(row.ExpiresAt), Trust: row.Trust, Guard: guardOf(row.Guard),
 		Proposer: row.Principal, Own: row.Principal == q.me, ProposedAt: events.At(row.RecordedAt),
-		AgeSeconds: int64(q.r.now.Sub(row.RecordedAt) / time.Second), Deadline: events.AtOrNil(row.ExpiresAt),
-		Decision: row.Decision.Decision, Gates: row.Decision.Gates, Policy: &row.Decision.Policy, Edits: row.Edits,
+		AgeSeconds: int64(q.r.now.Sub(row.RecordedAt) / time.Second),
+		Decision:   row.Decision.Decision, Gates: row.Decision.Gates, Policy: &row.Decision.Policy, Edits: row.Edits,
 		Reviews: make([]ReviewSaid, 0, len(row.Reviews)),
 	}
 	if item.Gates == nil {
 		item.Gates = []events.Gate{}
+	}
+	if row.IsOpen() {
+		item.Deadline = q.until(row, content.Category)
 	}
 	approved := map[string]bool{}
 	for i := range row.Reviews {

@@ -3,9 +3,11 @@ package node
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/natslog"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // quarantined is the quarantine as reviewers read it.
@@ -20,4 +22,20 @@ func (q quarantined) List(ctx context.Context, tenant string) iter.Seq2[events.M
 			}
 		}
 	}
+}
+
+// DeadlinesOf implements [query.Deadlines].
+func (f inForce) DeadlinesOf(ctx context.Context, tenant string) (func(string, time.Time) time.Time, error) {
+	periods, err := f.UnsettledOf(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return func(category string, proposed time.Time) time.Time {
+		u, ok := periods.ByCategory[token.NFC(category)]
+		if !ok {
+			u = periods.Default
+		}
+		end, _ := u.Unreviewed.End(proposed)
+		return end
+	}, nil
 }

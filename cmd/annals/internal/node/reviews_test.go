@@ -88,7 +88,7 @@ func TestReviewsShowWhatIsThere(t *testing.T) {
 	}
 	shown("it waits", true)
 	list := items(f.do(rita, http.MethodGet, "/v1/reviews", nil, http.StatusOK))
-	if len(list) != 2 || list[0]["kind"] != "episode" || list[1]["kind"] != "fact" || list[0]["deadline"] == nil {
+	if len(list) != 2 || list[0]["kind"] != "episode" || list[1]["kind"] != "fact" || list[0]["deadline"] == nil || list[1]["deadline"] == nil {
 		t.Errorf("the queue: %v", list)
 	}
 	// Page by page it is the same.
