@@ -14,9 +14,10 @@ type Derivation struct {
 }
 
 // cascaded counts the facts and candidates that a forget of the targets would take
-// along because they have no other source, as the views have them. It is what the
-// cascade decides, but for what comes into the log in between.
-func (e *Eraser) cascaded(ctx context.Context, j *job, targets []target) (int, error) {
+// along because they have no other source, and those that would lose a source and
+// stay, as the views have them. It is what the cascade decides, but for what comes
+// into the log in between.
+func (e *Eraser) cascaded(ctx context.Context, j *job, targets []target) (n, weakened int, err error) {
 	gone, counted := newForgotten(), make(map[string]bool)
 	for i := range targets {
 		if targets[i].Kind == events.KindEpisode {
@@ -24,8 +25,7 @@ func (e *Eraser) cascaded(ctx context.Context, j *job, targets []target) (int, e
 		}
 		counted[targets[i].ID] = true
 	}
-	n := 0
-	err := e.snapshot(ctx, func(s Snapshot) error {
+	err = e.snapshot(ctx, func(s Snapshot) error {
 		for id := range gone.episodes {
 			if ctx.Err() != nil {
 				return fmt.Errorf("count what is derived: %w", context.Cause(ctx))
@@ -35,15 +35,33 @@ func (e *Eraser) cascaded(ctx context.Context, j *job, targets []target) (int, e
 				return fmt.Errorf("count what is derived: %w", err)
 			}
 			for _, d := range list {
-				if !counted[d.ID] && gone.allOf(d.Sources) {
-					counted[d.ID] = true
+				if counted[d.ID] {
+					continue
+				}
+				counted[d.ID] = true
+				if gone.allOf(d.Sources) {
 					n++
+				} else {
+					weakened++
 				}
 			}
 		}
 		return nil
 	})
-	return n, err
+	return n, weakened, err
+}
+
+// kindsOf counts targets by their kind.
+func kindsOf(targets []target) *Kinds {
+	k := &Kinds{}
+	for i := range targets {
+		if targets[i].Kind == events.KindFact {
+			k.Facts++
+		} else {
+			k.Episodes++
+		}
+	}
+	return k
 }
 
 // allOf reports whether no living source would be left. Sources that never were,

@@ -190,9 +190,9 @@ func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, r
 	if err != nil {
 		return Erasure{}, err
 	}
-	derived := 0
+	derived, weakened := 0, 0
 	if req.DryRun || req.Max != nil && job.plan == nil {
-		if derived, err = e.cascaded(ctx, job, targets); err != nil {
+		if derived, weakened, err = e.cascaded(ctx, job, targets); err != nil {
 			return Erasure{}, err
 		}
 	}
@@ -206,7 +206,7 @@ func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, r
 		for i, t := range targets {
 			ids[i] = t.ID
 		}
-		return Erasure{Matched: len(ids), Cascaded: &derived, IDs: ids}, nil
+		return Erasure{Matched: len(ids), Kinds: kindsOf(targets), Cascaded: &derived, Weakened: &weakened, IDs: ids}, nil
 	}
 	if len(targets) == 0 && !job.keyed {
 		return nothing(), nil

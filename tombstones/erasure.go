@@ -26,6 +26,10 @@ type Erasure struct {
 	// Cascaded counts, for a dry run, the facts and candidates that would go with them,
 	// because they were taken from them alone.
 	Cascaded *int `json:"cascaded,omitempty"`
+	// Weakened counts, for a dry run, those that would lose a source and stay.
+	Weakened *int `json:"weakened,omitempty"`
+	// Kinds are the matched ones of a dry run by their kind.
+	Kinds *Kinds `json:"kinds,omitempty"`
 	// Suppressed counts the values that are kept from coming back, equal ones once, if
 	// that was asked for.
 	Suppressed *int `json:"suppressed,omitempty"`
@@ -36,4 +40,10 @@ type Erasure struct {
 	Level Level `json:"level,omitempty"`
 	// IDs are the records that would be forgotten, for a dry run.
 	IDs []string `json:"ids,omitempty"`
+}
+
+// Kinds are numbers of records; facts include candidates.
+type Kinds struct {
+	Episodes int `json:"episodes"`
+	Facts    int `json:"facts"`
 }

@@ -14,22 +14,31 @@ import (
 )
 
 type forgetCmd struct {
-	IDs     []string `arg:"" optional:"" name:"id" help:"Records to forget."`
-	Subject string   `help:"Forget everything about this subject."`
-	Filter  string   `help:"Forget what matches, as JSON."`
-	DryRun  bool     `help:"Only count and list what would be forgotten."`
-	Max     *int     `help:"Refuse if more match, or would go with them."`
-	Reason  string   `help:"Why." default:"asked from the command line"`
-	Key     string   `help:"Idempotency key."`
+	IDs       []string `arg:"" optional:"" name:"id" help:"Records to forget; with --source the kind and the reference of the source."`
+	Subject   string   `help:"Forget everything about this subject."`
+	Source    bool     `help:"Revoke a source, given as KIND REF: forget what was taken from it, and what rests on that alone."`
+	Principal string   `help:"Revoke a principal: forget what it captured and proposed, and what rests on that alone."`
+	Filter    string   `help:"Forget what matches, as JSON."`
+	DryRun    bool     `help:"Only count and list what would be forgotten."`
+	Max       *int     `help:"Refuse if more match, or would go with them."`
+	Reason    string   `help:"Why." default:"asked from the command line"`
+	Key       string   `help:"Idempotency key."`
 }
 
 type erasure struct {
 	ErasureID string   `json:"erasure_id,omitempty"`
 	Matched   int      `json:"matched"`
 	Cascaded  *int     `json:"cascaded,omitempty"`
+	Weakened  *int     `json:"weakened,omitempty"`
+	Kinds     *kinds   `json:"kinds,omitempty"`
 	Position  uint64   `json:"position"`
 	Level     string   `json:"level,omitempty"`
 	IDs       []string `json:"ids,omitempty"`
+}
+
+type kinds struct {
+	Episodes int `json:"episodes"`
+	Facts    int `json:"facts"`
 }
 
 // Run forgets, and returns when nothing that was forgotten can be read.
@@ -50,17 +59,28 @@ func (k forgetCmd) Run(ctx context.Context, c *cli, t terminal) error {
 			return printJSON(t, out)
 		}
 		if k.DryRun {
-			with := ""
-			if out.Cascaded != nil && *out.Cascaded > 0 {
-				with = fmt.Sprintf(", and %d that were taken from these alone", *out.Cascaded)
-			}
-			return say(t, "%d would be forgotten%s\n", out.Matched, with)
+			return say(t, "%d would be forgotten%s\n", out.Matched, out.reach())
 		}
 		if out.ErasureID == "" {
 			return say(t, "forgot 0: nothing matched\n")
 		}
 		return say(t, "forgot %d, %s, at %d (erasure %s)\n", out.Matched, out.Level, out.Position, out.ErasureID)
 	})
+}
+
+// reach says what a dry run found beside the number.
+func (e *erasure) reach() string {
+	var b strings.Builder
+	if k := e.Kinds; k != nil && k.Facts > 0 {
+		fmt.Fprintf(&b, " (%d episodes, %d facts)", k.Episodes, k.Facts)
+	}
+	if n := e.Cascaded; n != nil && *n > 0 {
+		fmt.Fprintf(&b, ", and %d that were taken from these alone", *n)
+	}
+	if n := e.Weakened; n != nil && *n > 0 {
+		fmt.Fprintf(&b, "; %d would lose a source and stay", *n)
+	}
+	return b.String()
 }
 
 // checkMax counts first when a whole subject is to be forgotten: a forget of
@@ -78,21 +98,28 @@ func (k forgetCmd) checkMax(ctx context.Context, s *session) error {
 
 func (k forgetCmd) request() (path string, body map[string]any, err error) {
 	given := 0
-	for _, is := range []bool{len(k.IDs) > 0, k.Subject != "", k.Filter != ""} {
+	for _, is := range []bool{len(k.IDs) > 0, k.Subject != "", k.Principal != "", k.Filter != ""} {
 		if is {
 			given++
 		}
 	}
 	if given != 1 {
-		return "", nil, fmt.Errorf("%w: give ids, --subject or --filter, one of them", errMisuse)
+		return "", nil, fmt.Errorf("%w: give ids, --source with its kind and reference, --subject, --principal or --filter, one of them", errMisuse)
+	}
+	if k.Source && len(k.IDs) != 2 {
+		return "", nil, fmt.Errorf("%w: --source takes the kind and the reference of a source", errMisuse)
 	}
 	body = map[string]any{"reason": k.Reason}
 	if k.Subject != "" && !k.DryRun {
 		return "/v1/subjects/" + pathSegment(k.Subject) + "/forget", body, nil
 	}
 	switch {
+	case k.Source:
+		body["source"] = map[string]any{"kind": k.IDs[0], "ref": k.IDs[1]}
 	case len(k.IDs) > 0:
 		body["ids"] = k.IDs
+	case k.Principal != "":
+		body["filter"] = map[string]any{"principal": k.Principal}
 	case k.Subject != "":
 		body["filter"] = map[string]any{"subject": k.Subject}
 	default:
