@@ -72,8 +72,6 @@ type Config struct {
 	Quarantine Quarantine
 	// Deadlines tells until when candidates wait; nil is for ever.
 	Deadlines Deadlines
-	// Deadlines tells until when candidates wait; nil is for ever.
-	Deadlines Deadlines
 }
 
 // Service answers questions. It is safe for concurrent use, starts no

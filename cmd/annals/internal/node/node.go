@@ -316,7 +316,7 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	}
 	n.queryConfig = query.Config{
 		Views: n.views, Keys: n.keys, Log: n.log, Traces: traces{n.gateway}, Model: encoder{model}, Now: time.Now,
-		Tuner: inForce{n.gateway}, Quarantine: quarantined{streams.Quarantine()}, Deadlines: inForce{n.gateway}, Deadlines: inForce{n.gateway}, Scanner: guard.Default(),
+		Tuner: inForce{n.gateway}, Quarantine: quarantined{streams.Quarantine()}, Deadlines: inForce{n.gateway}, Scanner: guard.Default(),
 	}
 	n.query, err = query.New(n.queryConfig)
 	if err != nil {
