@@ -80,10 +80,20 @@ func TestDecide(t *testing.T) {
 		"another's source":     {events.TrustUser, []producers.Evidence{src(func(e *producers.Evidence) { e.Ref.Subject = "z" })}, nil, review, with(0, "source_other_subject"), events.TrustUser},
 		"forgotten source":     {events.TrustUser, []producers.Evidence{src(nil), second(forgotten)}, nil, reject, with(1, "source_forgotten"), events.TrustUser},
 		"forgotten lends none": {events.TrustUser, []producers.Evidence{src(func(e *producers.Evidence) { e.Forgotten, e.Trust = true, events.TrustTool })}, nil, reject, with(1, "source_forgotten"), events.TrustUser},
-		"one retired source": {events.TrustUser, []producers.Evidence{src(nil), second(retired)}, nil, review,
-			[7]string{"ok", "source_retired", "ok", "ok", "source_retired", "ok", "no_conflict"}, events.TrustUser},
-		"all sources retired": {events.TrustUser, []producers.Evidence{src(retired), second(retired)}, nil, reject,
-			[7]string{"ok", "source_retired", "ok", "ok", "source_retired", "ok", "no_conflict"}, events.TrustUser},
+		"one retired source": {
+			events.TrustUser,
+			[]producers.Evidence{src(nil), second(retired)},
+			nil, review,
+			[7]string{"ok", "source_retired", "ok", "ok", "source_retired", "ok", "no_conflict"},
+			events.TrustUser,
+		},
+		"all sources retired": {
+			events.TrustUser,
+			[]producers.Evidence{src(retired), second(retired)},
+			nil, reject,
+			[7]string{"ok", "source_retired", "ok", "ok", "source_retired", "ok", "no_conflict"},
+			events.TrustUser,
+		},
 		"consent withdrawn": {events.TrustUser, []producers.Evidence{src(nil)}, func(c *producers.Case) { c.Basis.Consent = events.ConsentTakenBack }, reject, with(2, "consent_withdrawn"), events.TrustUser},
 		"consent missing":   {events.TrustUser, []producers.Evidence{src(nil)}, func(c *producers.Case) { c.Content.Category = "health" }, reject, with(2, "consent_missing"), events.TrustUser},
 		"consent given": {events.TrustUser, []producers.Evidence{src(nil)}, func(c *producers.Case) {
@@ -92,16 +102,23 @@ func TestDecide(t *testing.T) {
 		"an order":         {events.TrustUser, []producers.Evidence{src(nil)}, func(c *producers.Case) { c.Basis.Guard = events.Guard{Rules: "r", Score: 80} }, reject, with(3, "instruction"), events.TrustUser},
 		"perhaps an order": {events.TrustUser, []producers.Evidence{src(nil)}, func(c *producers.Case) { c.Basis.Guard = events.Guard{Rules: "r", Score: 79} }, review, with(3, "instruction_suspected"), events.TrustUser},
 		"a secret":         {events.TrustUser, []producers.Evidence{src(nil)}, func(c *producers.Case) { c.Basis.Guard = events.Guard{Rules: "r", Secrets: 1} }, reject, with(3, "secret"), events.TrustUser},
-		"source gives orders": {events.TrustUser, []producers.Evidence{src(func(e *producers.Evidence) { e.Guard.Score = 90 })}, nil, review,
-			with(3, "instruction_in_source"), events.TrustUser},
+		"source gives orders": {
+			events.TrustUser,
+			[]producers.Evidence{src(func(e *producers.Evidence) { e.Guard.Score = 90 })},
+			nil, review,
+			with(3, "instruction_in_source"), events.TrustUser,
+		},
 		"tool":             {events.TrustTool, []producers.Evidence{src(nil)}, nil, review, with(4, "untrusted_origin"), events.TrustTool},
 		"tool's source":    {events.TrustSystem, []producers.Evidence{src(nil), second(tool)}, nil, review, with(4, "untrusted_origin"), events.TrustTool},
 		"external":         {events.TrustExternal, []producers.Evidence{src(nil)}, nil, review, with(4, "untrusted_origin"), events.TrustExternal},
 		"human over agent": {events.TrustHuman, []producers.Evidence{src(func(e *producers.Evidence) { e.Trust = events.TrustAgent })}, nil, promote, ok, events.TrustAgent},
 		"not confident":    {events.TrustUser, []producers.Evidence{src(nil)}, func(c *producers.Case) { c.Candidate.Confidence = 0.9499 }, review, with(5, "below_threshold"), events.TrustUser},
 		"stale version":    {events.TrustUser, []producers.Evidence{src(nil)}, func(c *producers.Case) { c.Basis.Conflict = producers.ReasonStaleVersion }, reject, with(6, "stale_version"), events.TrustUser},
-		"worst of all": {events.TrustTool, nil, func(c *producers.Case) { c.Candidate.Confidence = 0 }, reject,
-			[7]string{"no_source", "ok", "ok", "ok", "untrusted_origin", "below_threshold", "no_conflict"}, events.TrustTool},
+		"worst of all": {
+			events.TrustTool, nil, func(c *producers.Case) { c.Candidate.Confidence = 0 }, reject,
+			[7]string{"no_source", "ok", "ok", "ok", "untrusted_origin", "below_threshold", "no_conflict"},
+			events.TrustTool,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -17,9 +17,11 @@
 //     events.ErrKeyReused; a key whose record was forgotten is
 //     events.ErrForgotten.
 //  5. Trust is that of the caller's credential or lower, and a fact has the
-//     lowest trust of its caller and its sources. What is external waits in
-//     quarantine; what is external or from a tool is never promoted without a
-//     review, whatever the policy says.
+//     lowest trust of its caller, its sources and what was recalled for it. What
+//     is external waits in quarantine, and so does what a tool says that looks
+//     much like an instruction; what is external or from a tool is never promoted
+//     without a review, whatever the policy says. Who is external or a tool is
+//     not told what becomes of a candidate until it is promoted.
 //  6. A proposal is two commits of its slot: the candidate alone, with all that
 //     is sealed of it, and then the decision, which holds no value. So the
 //     message of a candidate can be removed from the log and takes nothing from
@@ -49,6 +51,13 @@
 // so that without a key it stays until it is forgotten.
 // Two processes that forget and capture the same subject at the same moment
 // may answer the capture with success though the episode is forgotten.
+//
+// A trace that was removed from the log, with its subject, is an unknown one to
+// what names it later.
+//
+// What waits in quarantine and is not released is ended by the [Sweeper], and its
+// key destroyed, some seconds after its time at the earliest; without one running
+// its content goes all the same, and the key stays.
 //
 // The vectors of memories come from the [Embedder], which follows the log.
 package producers

@@ -63,7 +63,7 @@ func (l holed) MessageAt(ctx context.Context, position uint64) (events.Message, 
 	if position%7 != 0 {
 		return events.Message{}, events.ErrNoCommits
 	}
-	return l.Log.MessageAt(ctx, position) //nolint:wrapcheck // it stands for that one.
+	return l.Log.MessageAt(ctx, position)
 }
 
 func unavailable() error { return events.ErrUnavailable }

@@ -206,6 +206,12 @@ func (s scores) Scan(text string) events.Guard {
 
 func (scores) Rules() string { return strings.Repeat("a", 64) }
 
+// pass lets time pass in a bubble, until everything waits again.
+func pass(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // It is a bubble's time.
+	synctest.Wait()
+}
+
 // The sweeper ends what nobody has decided on, once, whoever looks, and after a
 // restart too; what somebody has decided on it leaves alone, and completes.
 func TestSweeper(t *testing.T) { //nolint:paralleltest // A bubble.
@@ -245,21 +251,18 @@ func TestSweeper(t *testing.T) { //nolint:paralleltest // A bubble.
 		last := f.last(events.KindEpisode, dropped.ID)
 		f.append(last.Aggregate, last.Position, events.EpisodeDropped{Subject: q.Subject})
 		stop, other := run("one"), run("another")
-		time.Sleep(15*time.Minute - time.Second)
-		synctest.Wait()
+		pass(15*time.Minute - time.Second)
 		if _, waits := f.last(events.KindEpisode, nobody.ID).Events[0].(events.EpisodeQuarantined); !waits {
 			t.Error("it is gone before its time")
 		}
 		f.wantGone(dropped.ID, false)
 		// The clock of the quarantine is what counts.
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		pass(time.Minute)
 		if _, waits := f.last(events.KindEpisode, nobody.ID).Events[0].(events.EpisodeQuarantined); !waits {
 			t.Error("it is gone while it is still in quarantine")
 		}
 		p.expire()
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
+		pass(2 * time.Second)
 		f.wantGone(nobody.ID, true)
 		if f.captured(released.ID).Trust != events.TrustHuman {
 			t.Error("what was released is not there any more")
@@ -268,11 +271,10 @@ func TestSweeper(t *testing.T) { //nolint:paralleltest // A bubble.
 		late, _ := f.detain("")
 		stop()
 		other()
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		p.expire()
 		stop = run("one")
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
+		pass(2 * time.Second)
 		f.wantGone(late.ID, true)
 		if m := f.messages(); m != n+2 {
 			t.Errorf("%d messages, want two more than %d", m, n)

@@ -27,10 +27,14 @@ func TestShapesOfChange(t *testing.T) {
 	}{
 		"replacement": {`"Rome"`, `"Oslo"`, nil, []version{{4, `"Rome"`}, {8, `"Rome"`}, {9, `"Oslo"`}, {30, `"Oslo"`}}},
 		"polarity":    {`{"likes":true}`, `{"likes":false}`, nil, []version{{8, `{"likes":true}`}, {9, `{"likes":false}`}}},
-		"one field": {`{"street":"Via Roma 1","zip":"00100"}`, `{"street":"Via Roma 1","zip":"00184"}`, nil,
-			[]version{{8, `{"street":"Via Roma 1","zip":"00100"}`}, {9, `{"street":"Via Roma 1","zip":"00184"}`}}},
-		"bounded": {`"Rome"`, `"Oslo"`, func(r *producers.ProposeRequest) { r.ValidFrom, r.ValidTo = at(day(5)), at(day(7)) },
-			[]version{{4, `"Rome"`}, {5, `"Oslo"`}, {6, `"Oslo"`}, {7, `"Rome"`}, {30, `"Rome"`}}},
+		"one field": {
+			`{"street":"Via Roma 1","zip":"00100"}`, `{"street":"Via Roma 1","zip":"00184"}`, nil,
+			[]version{{8, `{"street":"Via Roma 1","zip":"00100"}`}, {9, `{"street":"Via Roma 1","zip":"00184"}`}},
+		},
+		"bounded": {
+			`"Rome"`, `"Oslo"`, func(r *producers.ProposeRequest) { r.ValidFrom, r.ValidTo = at(day(5)), at(day(7)) },
+			[]version{{4, `"Rome"`}, {5, `"Oslo"`}, {6, `"Oslo"`}, {7, `"Rome"`}, {30, `"Rome"`}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@ package producers_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,12 +17,7 @@ import (
 type keptOut struct{ value string }
 
 func (k keptOut) Has(_ context.Context, _ *seal.Tenant, values ...string) (bool, error) {
-	for _, v := range values {
-		if v == k.value {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.Contains(values, k.value), nil
 }
 
 // Who is not trusted is told the same of every candidate, the first time and each

@@ -281,7 +281,7 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	n.gateway, err = producers.New(producers.Config{
 		Suppressed: n.suppressed,
 		Log:        n.log, Keys: n.keys, Quarantine: streams.Quarantine(), Ledger: n.ledger, Now: time.Now, NewID: newID,
-		Logger: o.Logger,
+		Logger: o.Logger, Scanner: guard.Default(),
 	})
 	if err != nil {
 		return fmt.Errorf("producers: %w", err)
