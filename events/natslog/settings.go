@@ -28,6 +28,11 @@ const (
 	// limit at all makes the server use blocks of half the size, which halves
 	// the cost of a secure deletion.
 	rowVersions = 1024
+	// commitsEach is how many messages a subject of the log may hold: far more than
+	// there can be. It is there for the size of the blocks alone, as above. Logs that
+	// were made before have no such limit.
+	commitsEach = 1 << 48
+	noLimit     = -1
 )
 
 // base is what all streams share: nothing that lets a publisher, or time, take
@@ -36,7 +41,7 @@ func base(name, subject string, c Config) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: name, Subjects: []string{subject},
 		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
-		MaxConsumers: -1, MaxMsgs: -1, MaxBytes: -1, MaxMsgsPerSubject: -1, MaxMsgSize: -1,
+		MaxConsumers: noLimit, MaxMsgs: noLimit, MaxBytes: noLimit, MaxMsgsPerSubject: noLimit, MaxMsgSize: noLimit,
 		Discard: jetstream.DiscardNew, Replicas: c.Replicas, Duplicates: c.DuplicateWindow,
 		AllowDirect: true, DenyPurge: true, Compression: jetstream.NoCompression,
 	}
@@ -44,7 +49,7 @@ func base(name, subject string, c Config) jetstream.StreamConfig {
 
 func settings(c Config) []jetstream.StreamConfig {
 	log := base(streamEvents, "annals.>", c)
-	log.AllowAtomicPublish = true
+	log.AllowAtomicPublish, log.MaxMsgsPerSubject = true, commitsEach
 	keys := base(streamKeys, prefixKeys+">", c)
 	keys.AllowAtomicPublish, keys.MaxMsgsPerSubject = true, rowVersions
 	quarantine := base(streamQuarantine, prefixQuarantine+">", c)
@@ -69,7 +74,8 @@ func wrongSetting(got, want jetstream.StreamConfig) string {
 		{"max_msgs", got.MaxMsgs == want.MaxMsgs},
 		{"max_bytes", got.MaxBytes == want.MaxBytes},
 		{"max_age", got.MaxAge == want.MaxAge},
-		{"max_msgs_per_subject", got.MaxMsgsPerSubject == want.MaxMsgsPerSubject},
+		{"max_msgs_per_subject", got.MaxMsgsPerSubject == want.MaxMsgsPerSubject ||
+			want.MaxMsgsPerSubject == commitsEach && got.MaxMsgsPerSubject == noLimit},
 		{"max_msg_size", got.MaxMsgSize == want.MaxMsgSize},
 		{"discard", got.Discard == want.Discard},
 		{"discard_new_per_subject", got.DiscardNewPerSubject == want.DiscardNewPerSubject},
