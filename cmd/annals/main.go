@@ -45,7 +45,9 @@ type cli struct {
 	Source  sourceCmd  `cmd:"" help:"Say which revision of a source is current, or show its revisions."`
 	Review  reviewCmd  `cmd:"" help:"Review what waits to be remembered: list, show, approve, reject, edit, undo."`
 	Forget  forgetCmd  `cmd:"" help:"Forget records, or everything about a subject."`
-	Erasure erasureCmd `cmd:"" help:"Show how far an erasure has come."`
+	Erasure erasureCmd `cmd:"" help:"Show how far an erasure has come, or list them."`
+	Hold    holdCmd    `cmd:"" help:"Put a legal hold on a subject, lift it, or show them."`
+	Consent consentCmd `cmd:"" help:"Give a consent, take it back, or show them."`
 	Receipt receiptCmd `cmd:"" help:"Print the signed receipt of an erasure, or verify one."`
 	Export  exportCmd  `cmd:"" help:"Hand out all that is kept of a subject, or verify such a file."`
 	Backup  backupCmd  `cmd:"" help:"Copy the memory into artefacts, while it runs or not."`

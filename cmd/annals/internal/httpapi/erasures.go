@@ -24,6 +24,7 @@ func (a *API) erasures() {
 			return c.Eraser.Receipt(ctx, r.Caller, r.Path("id"))
 		})
 	a.suppressions()
+	a.subjects()
 	admin := []events.Role{events.RoleAdmin}
 	add(a, Route{Method: http.MethodPut, Path: "/v1/subjects/{subject}/holds/{hold}", Summary: "Put a legal hold on a subject: nothing of it is shown, and nothing destroyed.", Roles: admin},
 		func(ctx context.Context, r Request[None]) (tombstones.Hold, error) {
