@@ -316,7 +316,11 @@ func (e *export) after(t time.Time) bool { return e.asOf != nil && t.After(*e.as
 func (e *export) episodes(ctx context.Context) error {
 	for cursor, more := "", true; more; {
 		var rows []projectors.EpisodeRow
+		var current projectors.Currency
 		err := e.at(ctx, func(snap *projectors.Snapshot) (err error) {
+			if current, err = e.current(snap); err != nil {
+				return err
+			}
 			rows, cursor, err = snap.Episodes(e.token, projectors.EpisodeFilter{Subject: e.sid, After: cursor, Limit: exportPage})
 			return err
 		})
@@ -331,14 +335,14 @@ func (e *export) episodes(ctx context.Context) error {
 			}
 			return e.after(r.OccurredAt)
 		})
-		if err := e.episodePage(ctx, rows); err != nil {
+		if err := e.episodePage(ctx, rows, current); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *export) episodePage(ctx context.Context, rows []projectors.EpisodeRow) error {
+func (e *export) episodePage(ctx context.Context, rows []projectors.EpisodeRow, current projectors.Currency) error {
 	items, ids := make([]seal.Item, len(rows)), make([]record, len(rows))
 	for i := range rows {
 		items[i] = episodeItem(&rows[i])
@@ -356,7 +360,9 @@ func (e *export) episodePage(ctx context.Context, rows []projectors.EpisodeRow) 
 		if err != nil {
 			return err
 		}
-		if err := e.out.add(LineEpisode, ExportEpisode{LineEpisode, newEpisode(&rows[i], &content)}); err != nil {
+		line := ExportEpisode{LineEpisode, newEpisode(&rows[i], &content)}
+		line.Retired = !current.Episode(&rows[i])
+		if err := e.out.add(LineEpisode, line); err != nil {
 			return err
 		}
 	}

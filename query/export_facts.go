@@ -14,6 +14,7 @@ import (
 type exportedFact struct {
 	row      projectors.FactRow
 	versions []projectors.Revision
+	retired  bool
 }
 
 func (e *export) facts(ctx context.Context) error {
@@ -25,6 +26,10 @@ func (e *export) facts(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			current, err := e.current(snap)
+			if err != nil {
+				return err
+			}
 			for i := range rows {
 				if !e.admits(&rows[i]) {
 					continue
@@ -33,7 +38,7 @@ func (e *export) facts(ctx context.Context) error {
 				if err != nil {
 					return fmt.Errorf("read revisions: %w", err)
 				}
-				page = append(page, exportedFact{rows[i], versions})
+				page = append(page, exportedFact{rows[i], versions, !current.Fact(&rows[i].SlotFact)})
 			}
 			return nil
 		})
@@ -46,6 +51,18 @@ func (e *export) facts(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// current is what is current of sources, or was at the time of the export.
+func (e *export) current(snap *projectors.Snapshot) (projectors.Currency, error) {
+	sources, err := snap.Sources(e.token)
+	if err != nil {
+		return projectors.Currency{}, fmt.Errorf("read sources: %w", err)
+	}
+	if e.asOf != nil {
+		return sources.At(*e.asOf, nil), nil
+	}
+	return sources.Now(), nil
 }
 
 // admits reports whether a fact was there by then and, if a time was given, true.
@@ -111,7 +128,7 @@ func (e *export) fact(f *exportedFact, plain []byte) (ExportFact, error) {
 	}
 	last := f.versions[len(f.versions)-1]
 	line := ExportFact{
-		Type: LineFact, Fact: newFact(&projectors.FactAt{FactRow: f.row, Revision: last}, &content, at),
+		Type: LineFact, Fact: newFact(&projectors.FactAt{FactRow: f.row, Revision: last, Retired: f.retired}, &content, at),
 		Versions: make([]ExportRevision, len(f.versions)),
 	}
 	if d := f.row.Decision; d.Decision != "" {

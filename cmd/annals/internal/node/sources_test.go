@@ -172,6 +172,12 @@ func TestRevisedSource(t *testing.T) {
 	if a := g.do(g.token, http.MethodGet, "/v1/episodes/"+old, nil, http.StatusOK); !get[bool](a, "retired") {
 		t.Errorf("episode is not marked as retired: %s", a.body)
 	}
+	export := g.do(g.token, http.MethodGet, "/v1/subjects/cardiology/export", nil, http.StatusOK)
+	for mark, want := range map[string]int{`"status":"retired"`: 1, `"retired":true`: 2} {
+		if n := bytes.Count(export.body, []byte(mark)); n != want {
+			t.Errorf("export has %d times %s, want %d: %s", n, mark, want, export.body)
+		}
+	}
 	fresh := g.chunk("2026", "130", secondRead)
 	g.threshold("threshold", 130, fresh, secondRead)
 	g.settle()
