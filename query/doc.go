@@ -12,6 +12,11 @@
 //   - What may be shown is settled before it is ranked: tenant, subject, status,
 //     valid and recorded time, expiry, tombstones and the caller's filter. A
 //     score brings nothing back.
+//   - What was taken from an earlier revision of a source is no answer about now: not
+//     in a recall and no current fact, by the same snapshot that found it. As of an
+//     earlier time it is. A fact is current as long as one of its sources is.
+//   - What a tool or somebody outside has said is withheld from agents if by today's
+//     rules it looks like an instruction; reviewers see it marked.
 //   - Of a slot only the fact that is true at the time asked about is recalled.
 //   - Every read goes: tombstone, key, open, tombstone again. What was forgotten
 //     before the answer was put together is not in it. A destroyed key leaves a
@@ -41,6 +46,8 @@
 //     memories match better than the rest, the rest may not be found.
 //   - Who recalls about a held subject gets a trace, kept with the subject, that
 //     nobody can read until the hold is lifted.
+//   - Lists of episodes show what happened, also what is retired, marked as such, and
+//     what looks like an instruction.
 //   - Relevance is an estimate. That nothing is relevant means that nothing was
 //     above a floor.
 //   - A subject that is held and forgotten at once cannot be exported: the views
