@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/annals-memory/annals/events"
@@ -88,8 +89,8 @@ func (g *Gateway) policyOf(ctx context.Context, tenant string) (*policy.Policy, 
 	if err != nil {
 		return nil, fmt.Errorf("read policy: %w", err)
 	}
-	for i := len(last.Events) - 1; i >= 0; i-- {
-		if e, ok := last.Events[i].(events.PolicyActivated); ok {
+	for _, e := range slices.Backward(last.Events) {
+		if e, ok := e.(events.PolicyActivated); ok {
 			return g.policies.of(ctx, e), nil
 		}
 	}

@@ -170,7 +170,7 @@ func (f *fixture) reviewAll(waiting []string) int {
 	f.Helper()
 	who := events.Caller{Tenant: "acme", Principal: "rita", Roles: []events.Role{events.RoleReviewer}, Trust: events.TrustUser}
 	request := func(i int) producers.ReviewRequest {
-		hash, err := f.slot().Find(waiting[i]).FactProposed.Hash()
+		hash, err := f.slot().Find(waiting[i]).Hash()
 		if err != nil {
 			f.Fatal(err)
 		}
