@@ -129,32 +129,15 @@ func changesTruth(e events.Event) bool {
 
 // undo are the events that take the last review of a candidate back.
 func (g *Gateway) undo(ctx context.Context, v *review, past *slotPast, now time.Time) ([]events.Event, error) {
-	f := v.slot.Find(v.fact)
-	if err := g.shown(ctx, v, f); err != nil && f == nil {
+	f := v.asWhole(v.slot.Find(v.fact))
+	if err := g.shown(ctx, v, f); err != nil {
 		return nil, err
-	} else if err != nil && f.Edits == "" {
-		return nil, err
-	}
-	edited := ""
-	if f.Edits != "" {
-		// What an edit made goes with the edit, until somebody else reviews it too.
-		old := v.slot.Find(f.Edits)
-		if old == nil {
-			return nil, events.ErrNotFound
-		}
-		if n := len(old.Reviews); n > 0 && old.Reviews[n-1].Into == f.Fact && len(f.Standing()) <= 1 {
-			f = old
-		}
-		if err := g.shown(ctx, v, f); err != nil {
-			return nil, err
-		}
 	}
 	standing := f.Standing()
 	if len(standing) == 0 {
 		return nil, v.conflict()
 	}
 	last := &standing[len(standing)-1]
-	edited = last.Into
 	end, at, recorded := last.Position, last.Position, last.RecordedAt
 	if r := past.decision(f.Fact, last.Position); r != nil && f.Status != events.StatusCandidate {
 		end, at, recorded = r.Position, r.Position, r.RecordedAt
@@ -168,14 +151,30 @@ func (g *Gateway) undo(ctx context.Context, v *review, past *slotPast, now time.
 		return nil, v.conflict()
 	}
 	list := []events.Event{events.FactReopened{Fact: f.Fact}, before.Decision}
-	if edited != "" {
-		dropped, err := g.dropEdited(ctx, v, edited, now)
+	if last.Into != "" {
+		dropped, err := g.dropEdited(ctx, v, last.Into, now)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, dropped...)
 	}
 	return append(list, restored(past, was, at)...), nil
+}
+
+// asWhole is the candidate whose review is taken back: what an edit made goes with
+// the edit, until somebody else has reviewed it too.
+func (v *review) asWhole(f *events.SlotFact) *events.SlotFact {
+	if f == nil || f.Edits == "" {
+		return f
+	}
+	old := v.slot.Find(f.Edits)
+	if old == nil || len(f.Standing()) > 1 {
+		return f
+	}
+	if n := len(old.Reviews); n > 0 && old.Reviews[n-1].Into == f.Fact {
+		return old
+	}
+	return f
 }
 
 // restored are the events that give back what the commit at a position took from
