@@ -55,6 +55,8 @@ type review struct {
 	// decided is the commit of this command that decides, said the one that only
 	// says what the reviewer thinks; nil until they are in the log.
 	decided, said *events.Recorded
+	// then is the candidate as it stood when that was said.
+	then *events.SlotFact
 }
 
 // see keeps the commits of this command when they pass by.
@@ -69,8 +71,14 @@ func (v *review) see(r events.Recorded) {
 				v.decided = &r
 			}
 		case events.FactReviewed:
-			if e.Fact == v.fact && v.said == nil {
+			if e.Fact != v.fact {
+				continue
+			}
+			if v.said == nil {
 				v.said = &r
+			}
+			if v.then == nil && v.slot.Position == r.Position {
+				v.then = standsAs(v.slot.Find(v.fact))
 			}
 		default:
 		}
@@ -154,6 +162,10 @@ func (g *Gateway) reviewOnce(ctx context.Context, v *review, now time.Time) (Rev
 	f := v.slot.Find(v.fact)
 	if v.decided != nil {
 		return v.answer(v.decided), true, nil
+	}
+	if v.isOver(f) {
+		a, err := g.saidBefore(ctx, v, f)
+		return a, err == nil, err
 	}
 	if err := g.reviewable(ctx, v, f); err != nil {
 		return Reviewed{}, false, err

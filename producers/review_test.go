@@ -467,6 +467,50 @@ func TestTwoApprovals(t *testing.T) {
 	})
 }
 
+// An approval that was not the last is answered as at first under its key, and
+// takes effect once: also when others have decided since, and when that was taken
+// back.
+func TestApprovalUnderKeyOnce(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		f := s.open(t)
+		admin := reviewer("ada")
+		admin.Roles = []events.Role{events.RoleAdmin}
+		if _, err := f.ActivatePolicy(t.Context(), admin, producers.PolicyName, producers.PolicyRequest{Text: twoApprovals}); err != nil {
+			t.Fatal(err)
+		}
+		unsure := claim(`"Paris"`, day(5), f.capture("maria", "Perhaps I live in Paris."))
+		unsure.Confidence = new(0.3)
+		c := f.propose(unsure).CandidateID
+		req := producers.ReviewRequest{ContentHash: f.hashOf(c)}
+		first, err := f.Approve(t.Context(), reviewer("rita"), "key", c, req)
+		if err != nil || first.Approvals != 1 || first.Needed != 2 {
+			t.Fatalf("%+v %v", first, err)
+		}
+		if second := f.approve("rob", c); second.Decision != events.DecisionPromote {
+			t.Fatalf("%+v", second)
+		}
+		repeat := func(after string) {
+			t.Helper()
+			n := f.messages()
+			again, err := f.Approve(t.Context(), reviewer("rita"), "key", c, req)
+			if diff := cmp.Diff(first, again); err != nil || diff != "" || f.messages() != n {
+				t.Errorf("again after %s: %v %s", after, err, diff)
+			}
+		}
+		repeat("the last approval")
+		f.undo(c)
+		repeat("an undo")
+		if n := len(f.slot().Find(c).Standing()); n != 0 {
+			t.Errorf("%d reviews stand", n)
+		}
+		// By another command the same reviewer can say so again.
+		if again := f.approve("rita", c); again.Approvals != 1 || len(f.slot().Find(c).Standing()) != 1 {
+			t.Errorf("%+v", again)
+		}
+	})
+}
+
 // Every decision that follows from reviews can be made again from the log, to the
 // same bytes.
 func TestReviewedDecisionsAgain(t *testing.T) {
