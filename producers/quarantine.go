@@ -101,13 +101,18 @@ func (g *Gateway) isOurs(ctx context.Context, w *work) (bool, error) {
 // somebody has verified. Only a reviewer or an admin can, who is no agent, and not
 // who captured it.
 //
-// The errors are ErrForbidden; ErrNotFound for what is no episode; ErrForgotten for
-// one that is gone, as when its time is over; a *events.ConflictError for other
-// bytes and for one that has been decided on; and the log's.
+// The errors are ErrForbidden; ErrNotFound for what is no episode, and for one of a
+// subject under a legal hold; ErrForgotten for one that is gone, as when its time is
+// over; a *events.ConflictError for other bytes and for one that has been decided
+// on; an *events.InputError where the subject has taken its consent back; and the
+// log's.
 func (g *Gateway) ReleaseEpisode(ctx context.Context, caller events.Caller, id, hash string) (Captured, error) {
 	d, err := g.detained(ctx, caller, id, hash)
 	if err != nil {
 		return Captured{}, err
+	}
+	if d.withdrawn { // what is not captured is not let in either
+		return Captured{}, refusedConsent()
 	}
 	m, e, err := g.waiting(ctx, d.aggregate.Tenant, d.aggregate.ID)
 	if errors.Is(err, events.ErrNoCommits) {
@@ -132,7 +137,7 @@ func (g *Gateway) ReleaseEpisode(ctx context.Context, caller events.Caller, id, 
 
 // DropEpisode ends the wait of an episode in quarantine: its key is destroyed and
 // its bytes are removed. Who can is as with [Gateway.ReleaseEpisode], and so are
-// the errors. If it fails after the log has it, the [Sweeper] completes it.
+// the errors, but that no consent is needed. If it fails after the log has it, the [Sweeper] completes it.
 func (g *Gateway) DropEpisode(ctx context.Context, caller events.Caller, id, hash string) (Written, error) {
 	d, err := g.detained(ctx, caller, id, hash)
 	if err != nil {
@@ -154,6 +159,8 @@ type detained struct {
 	aggregate events.Aggregate
 	position  uint64
 	reviewer  string
+	// withdrawn says that the subject has taken its consent back.
+	withdrawn bool
 }
 
 // conflict says that the episode is not as the reviewer takes it to be.
@@ -210,7 +217,23 @@ func (g *Gateway) detained(ctx context.Context, caller events.Caller, id, hash s
 	if hash != d.Hash {
 		return nil, d.conflict()
 	}
-	return d, nil
+	return d, g.decidable(ctx, d)
+}
+
+// decidable says why nothing of the subject can be decided on: what is held is kept
+// as it is and shown to nobody.
+func (g *Gateway) decidable(ctx context.Context, d *detained) error {
+	s, err := events.ReadSubject(ctx, g.log, d.aggregate.Tenant, d.Subject)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read subject: %w", err)
+	case len(s.Holds) > 0:
+		return events.ErrNotFound
+	case s.Erasure != "":
+		return events.ErrForgotten
+	}
+	d.withdrawn = consentOf(&s, d.Class) == events.ConsentTakenBack
+	return nil
 }
 
 // end appends what ends the wait of an episode.

@@ -140,6 +140,48 @@ func TestDrop(t *testing.T) {
 	})
 }
 
+// What waits about a held subject is neither let out nor dropped, and nothing is let
+// in against a consent that was taken back.
+func TestQuarantineHeldAndWithdrawn(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		f := s.open(t)
+		kept, q := f.detain("")
+		subject := f.last(events.KindSubject, q.Subject)
+		f.append(subject.Aggregate, subject.Position, events.SubjectHeld{Hold: "case-1"})
+		n := f.messages()
+		if _, err := f.ReleaseEpisode(t.Context(), warden("acme"), kept.ID, q.Hash); !errors.Is(err, events.ErrNotFound) {
+			t.Errorf("release of what is held: %v", err)
+		}
+		if _, err := f.DropEpisode(t.Context(), warden("acme"), kept.ID, q.Hash); !errors.Is(err, events.ErrNotFound) {
+			t.Errorf("drop of what is held: %v", err)
+		}
+		if m := f.messages(); m != n {
+			t.Errorf("%d messages, want %d", m, n)
+		}
+		if _, err := s.quarantine.Get(t.Context(), f.tenant().Token(), kept.ID); err != nil {
+			t.Errorf("what is held is gone: %v", err)
+		}
+		f.append(subject.Aggregate, n, events.SubjectReleased{Hold: "case-1"})
+		f.append(subject.Aggregate, n+1, events.ConsentWithdrawn{Category: q.Class, Erasure: newID()})
+		_, err := f.ReleaseEpisode(t.Context(), warden("acme"), kept.ID, q.Hash)
+		wantInput(t, err, events.Refused, "consent_withdrawn", "category")
+		if _, err := f.GrantConsent(t.Context(), user("acme"), "maria", producers.DefaultCategory, "asked"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.ReleaseEpisode(t.Context(), warden("acme"), kept.ID, q.Hash); err != nil {
+			t.Errorf("with consent: %v", err)
+		}
+		// What nobody consents to any more can still be dropped.
+		c, q := f.detain("")
+		last := f.last(events.KindSubject, q.Subject)
+		f.append(last.Aggregate, last.Position, events.ConsentWithdrawn{Category: q.Class, Erasure: newID()})
+		if _, err := f.DropEpisode(t.Context(), warden("acme"), c.ID, q.Hash); err != nil {
+			t.Errorf("drop without consent: %v", err)
+		}
+	})
+}
+
 // wantGone checks that nothing opens an episode any more.
 func (f *fixture) wantGone(id string, expired bool) {
 	f.Helper()
