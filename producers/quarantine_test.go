@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -252,6 +254,51 @@ func (scores) Rules() string { return strings.Repeat("a", 64) }
 func pass(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // It is a bubble's time.
 	synctest.Wait()
+}
+
+// What has nothing to do with what waits has the sweeper look at none of it: else
+// every message would cost more, the more waits.
+func TestSweeperLooksAtNothingInVain(t *testing.T) { //nolint:paralleltest // A bubble.
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := inMemory(t)
+		s.log = memlog.New("test", time.Now)
+		f := s.open(t)
+		f.Gateway = f.gateway(func(c *producers.Config) { c.Now = time.Now })
+		p, _ := s.quarantine.(*pen)
+		p.now = time.Now
+		var looks atomic.Int64
+		sweeper, err := producers.NewSweeper(producers.SweeperConfig{
+			Log: f.log, Keys: f.keys, Quarantine: f.quarantine, Logger: slog.New(slog.DiscardHandler),
+			Now:        func() time.Time { looks.Add(1); return time.Now() },
+			Checkpoint: producers.QuarantineCheckpoint(dir, "test"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- sweeper.Run(ctx) }()
+		synctest.Wait()
+		idle := looks.Load()
+		f.detain("")
+		synctest.Wait()
+		before := looks.Load()
+		if before == idle {
+			t.Error("what waits was not looked at")
+		}
+		for i := range 20 {
+			f.capture("maria", "hello "+strconv.Itoa(i))
+		}
+		synctest.Wait()
+		if n := looks.Load(); n != before {
+			t.Errorf("%d looks for nothing", n-before)
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
 }
 
 // The sweeper ends what nobody has decided on, once, whoever looks, and after a

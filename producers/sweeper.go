@@ -44,8 +44,12 @@ type Sweeper struct {
 	c SweeperConfig
 	// waiting are the episodes in quarantine.
 	waiting map[events.Aggregate]waiting
+	// changed says that the timer has to be set anew.
+	changed bool
 	stored  uint64
 	seen    uint64
+	// looked is what was seen when there was last a look at what can be stored.
+	looked uint64
 }
 
 type waiting struct {
@@ -80,7 +84,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	if position > state.Last { // the log has lost its end
 		position = 0
 	}
-	s.waiting, s.stored, s.seen = make(map[events.Aggregate]waiting), position, position
+	s.waiting, s.stored, s.seen, s.looked = make(map[events.Aggregate]waiting), position, position, position
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type arrival struct {
@@ -120,7 +124,11 @@ func (s *Sweeper) Run(ctx context.Context) error {
 				return err
 			}
 		}
-		s.wake(timer)
+		// Most messages have nothing to do with what waits, which can be much.
+		if s.changed {
+			s.wake(timer)
+			s.changed = false
+		}
 		if err := s.store(); err != nil {
 			return err
 		}
@@ -144,16 +152,16 @@ func (s *Sweeper) take(ctx context.Context, m events.Message) error {
 	for _, e := range r.Events {
 		switch e := e.(type) {
 		case events.EpisodeQuarantined:
-			s.waiting[r.Aggregate] = waiting{until: e.Until, position: r.Position}
+			s.waiting[r.Aggregate], s.changed = waiting{until: e.Until, position: r.Position}, true
 		case events.EpisodeDropped:
-			delete(s.waiting, r.Aggregate)
+			s.drop(r.Aggregate)
 			if err := s.persist(ctx, func() error {
 				return discard(ctx, s.c.Keys, s.c.Quarantine, r.Aggregate.Tenant, r.Aggregate.ID)
 			}); err != nil {
 				return err
 			}
 		case events.EpisodeCaptured, events.EpisodeForgotten:
-			delete(s.waiting, r.Aggregate)
+			s.drop(r.Aggregate)
 			if err := s.persist(ctx, func() error {
 				return s.c.Quarantine.Remove(ctx, r.Aggregate.Tenant, r.Aggregate.ID)
 			}); err != nil {
@@ -165,9 +173,16 @@ func (s *Sweeper) take(ctx context.Context, m events.Message) error {
 	return nil
 }
 
+// drop forgets what waits no longer.
+func (s *Sweeper) drop(a events.Aggregate) {
+	delete(s.waiting, a)
+	s.changed = true
+}
+
 // sweep ends the wait of those whose time is over.
 func (s *Sweeper) sweep(ctx context.Context) error {
 	now := s.c.Now()
+	s.changed = true // the timer has run out
 	for a, w := range s.waiting {
 		if w.until.After(now) {
 			continue
@@ -249,6 +264,10 @@ func (s *Sweeper) wake(timer *time.Timer) {
 
 // store keeps how far the log is dealt with, not at every message.
 func (s *Sweeper) store() error {
+	if s.seen < s.looked+checkpointEvery {
+		return nil
+	}
+	s.looked = s.seen
 	done := s.seen
 	for _, w := range s.waiting {
 		done = min(done, w.position-1)
