@@ -180,7 +180,7 @@ func (s *Slot) apply(e Event, r Recorded) string {
 	case FactCorroborated:
 		return s.on(e.Fact, func(f *SlotFact) {
 			for _, src := range e.Sources {
-				if !slices.Contains(f.Sources, src) {
+				if !slices.ContainsFunc(f.Sources, func(s SourceRef) bool { return s.Episode == src.Episode }) {
 					f.Sources = append(f.Sources, src)
 				}
 			}

@@ -249,6 +249,7 @@ func TestApproval(t *testing.T) {
 		"of a suspicion":         {events.TrustUser, suspicious, policy.Default(), []events.ReviewBasis{yes}, events.DecisionPromote, "approved"},
 		"of a quarantine":        {events.TrustUser, nil, says("guardrail", events.DecisionQuarantine), []events.ReviewBasis{yes}, events.DecisionPromote, "approved"},
 		"of no rejection":        {events.TrustUser, nil, says("guardrail", events.DecisionReject), []events.ReviewBasis{yes}, events.DecisionReject, "rule"},
+		"of another's source":    {events.TrustUser, func(c *producers.Case) { c.Basis.Evidence[0].Other = true }, policy.Default(), []events.ReviewBasis{yes}, events.DecisionPromote, "approved"},
 		"of no consent":          {events.TrustUser, nil, says("consent", events.DecisionReview), []events.ReviewBasis{yes}, events.DecisionReview, "rule"},
 		"of nothing withdrawn":   {events.TrustUser, func(c *producers.Case) { c.Basis.Consent = events.ConsentTakenBack }, policy.Default(), []events.ReviewBasis{yes}, events.DecisionReject, "consent_withdrawn"},
 		"one of two":             {events.TrustUser, nil, twice, []events.ReviewBasis{yes}, events.DecisionReview, "rule"},

@@ -151,16 +151,11 @@ func tighten(gates []events.Gate, said events.Gate) {
 }
 
 // waive lifts what asks for a review where reviewers have approved. It lifts no
-// rejection, and nothing of who the fact is about, whether its sources live and
-// what its subject agreed to.
+// rejection, and nothing of what the subject agreed to: that is not a reviewer's
+// to give.
 func waive(gates []events.Gate) {
 	for i, g := range gates {
-		switch g.Gate {
-		case GateGuardrail, GateProvenance, GateConfidence, GateConflict:
-		default:
-			continue
-		}
-		if g.Outcome == events.DecisionReview || g.Outcome == events.DecisionQuarantine {
+		if g.Gate != GateConsent && (g.Outcome == events.DecisionReview || g.Outcome == events.DecisionQuarantine) {
 			gates[i] = gate(g.Gate, events.DecisionPromote, ReasonApproved)
 		}
 	}
