@@ -19,6 +19,7 @@ type evalCmd struct {
 	AsOf      evalAsOfCmd      `cmd:"" name:"asof" help:"Dated facts proposed in shuffled order, asked as of a time."`
 	Contracts evalContractsCmd `cmd:"" help:"Cases with updates, deletions, conflicts and near misses: what is returned that must not be."`
 	Guard     evalGuardCmd     `cmd:"" help:"Recall and false positives of the guardrail scanner, by source."`
+	Gate      evalGateCmd      `cmd:"" help:"Attacks on the promotion gate by many ways: what is promoted without a review, which must be nothing."`
 	PII       evalPIICmd       `cmd:"" name:"pii" help:"Recall and precision of the recognisers of personal data, by type."`
 }
 
