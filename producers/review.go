@@ -236,7 +236,7 @@ func (g *Gateway) reviewable(ctx context.Context, v *review, f *events.SlotFact)
 	if f.Status != events.StatusCandidate {
 		return v.conflict()
 	}
-	hash, err := f.FactProposed.Hash()
+	hash, err := f.Hash()
 	if err != nil {
 		return fmt.Errorf("review fact: %w", err)
 	}

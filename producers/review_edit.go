@@ -183,11 +183,12 @@ func (g *Gateway) decideEdit(ctx context.Context, v *review, old, edited *events
 	if err != nil {
 		return nil, err
 	}
-	hash, err := edited.FactProposed.Hash()
+	hash, err := edited.Hash()
 	if err != nil {
 		return nil, fmt.Errorf("edit fact: %w", err)
 	}
-	list := append(rejected, events.FactReviewed{Fact: edited.Fact, Verdict: events.VerdictApprove, Hash: hash})
+	list := append([]events.Event{}, rejected...)
+	list = append(list, events.FactReviewed{Fact: edited.Fact, Verdict: events.VerdictApprove, Hash: hash})
 	return append(list, Decide(&v.slot.Slot, after, v.slot.equalTo(e.value, now), by)...), nil
 }
 

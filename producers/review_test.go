@@ -42,7 +42,7 @@ func (f *fixture) waiting(value string, observed time.Time) *events.SlotFact {
 // hashOf is what a reviewer is shown of a candidate.
 func (f *fixture) hashOf(candidate string) string {
 	f.Helper()
-	h, err := f.slot().Find(candidate).FactProposed.Hash()
+	h, err := f.slot().Find(candidate).Hash()
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func (g *Gateway) UndoReview(ctx context.Context, caller events.Caller, key, can
 		return Written{}, err
 	}
 	if err := events.CheckIdempotencyKey(key); err != nil {
-		return Written{}, err //nolint:wrapcheck // An *events.InputError, as callers want it.
+		return Written{}, err
 	}
 	v, err := g.newReview(ctx, caller, command{name: cmdUndo, principal: caller.Principal, key: key}, candidate, nil)
 	if err != nil {

@@ -322,7 +322,7 @@ func (l *lane) foldAll(ctx context.Context, chunks <-chan chunk, tick <-chan tim
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		began := time.Now()
+		began := time.Now() //nolint:forbidigo // What is shared by it is the processor; nothing that is folded depends on it.
 		select {
 		case c, ok := <-chunks:
 			if !ok {
@@ -337,17 +337,17 @@ func (l *lane) foldAll(ctx context.Context, chunks <-chan chunk, tick <-chan tim
 			}
 		case <-timer.C:
 		}
-		if owed -= time.Since(began); owed > 0 {
+		if owed -= time.Since(began); owed > 0 { //nolint:forbidigo // What is shared by it is the processor; nothing that is folded depends on it.
 			timer.Reset(owed)
 			continue
 		}
-		began = time.Now()
+		began = time.Now() //nolint:forbidigo // What is shared by it is the processor; nothing that is folded depends on it.
 		left, err := l.clearSome(ctx)
 		if err != nil {
 			return err
 		}
 		if owed = 0; left {
-			owed = time.Since(began)
+			owed = time.Since(began) //nolint:forbidigo // What is shared by it is the processor; nothing that is folded depends on it.
 			timer.Reset(owed)
 		}
 	}

@@ -93,6 +93,8 @@ type Review struct {
 	ValidFrom  *events.Time   `json:"valid_from,omitempty"`
 	ValidTo    *events.Time   `json:"valid_to,omitempty"`
 	ExpiresAt  *events.Time   `json:"expires_at,omitempty"`
+	// Provenance is what it says of itself that it comes from outside.
+	Provenance []events.Source `json:"provenance,omitempty"`
 
 	// Episode is the one that waits.
 	Episode *Episode `json:"episode,omitempty"`
@@ -422,7 +424,7 @@ func (q *reviewQuery) item(row *projectors.FactRow, plain []byte, notes [][]byte
 		Subject: content.Subject, Category: content.Category,
 		Predicate: content.Predicate, Value: content.Value, Scope: content.Scope, Confidence: &row.Confidence,
 		ObservedAt: &observed, ValidFrom: events.AtOrNil(row.ValidFrom), ValidTo: events.AtOrNil(row.ValidTo),
-		ExpiresAt: events.AtOrNil(row.ExpiresAt), Trust: row.Trust, Guard: guardOf(row.Guard),
+		ExpiresAt: events.AtOrNil(row.ExpiresAt), Provenance: content.Provenance, Trust: row.Trust, Guard: guardOf(row.Guard),
 		Proposer: row.Principal, Own: row.Principal == q.me, ProposedAt: events.At(row.RecordedAt),
 		AgeSeconds: int64(q.r.now.Sub(row.RecordedAt) / time.Second),
 		Decision:   row.Decision.Decision, Gates: row.Decision.Gates, Policy: &row.Decision.Policy, Edits: row.Edits,

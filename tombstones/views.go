@@ -24,21 +24,31 @@ type Views interface {
 type Snapshot interface {
 	// Fact finds a fact or candidate, its tombstone too, or events.ErrNotFound.
 	Fact(tenant, id string) (Fact, error)
+	// Match returns every record that passes, in no particular order.
+	Match(ctx context.Context, tenant string, m Match) ([]Record, error)
+	Lineage
+	Counts
+	Graves
+	Close() error
+}
+
+// Lineage tells what was taken from what.
+type Lineage interface {
 	// Slots returns the slots that hold facts taken from an episode, or from any
 	// episode of a subject if the episode is empty.
 	Slots(tenant, episode, subject string) ([]string, error)
 	// Derived returns the facts and candidates taken from an episode that are not
 	// forgotten, those that nothing shows any more too.
 	Derived(tenant, episode string) ([]Derivation, error)
-	// Match returns every record that passes, in no particular order.
-	Match(ctx context.Context, tenant string, m Match) ([]Record, error)
+}
+
+// Counts tell how much there is.
+type Counts interface {
 	// Tally counts what is kept of a subject; counted is false once any view has
 	// its tombstone.
 	Tally(tenant, subject string) (t Tally, counted bool, err error)
 	// Position is the one up to which every view has folded the log.
 	Position() uint64
-	Graves
-	Close() error
 }
 
 // Graves tell what was forgotten and what must be kept.

@@ -66,6 +66,12 @@ type reviewItem struct {
 	Scope       string         `json:"scope"`
 	Value       jsontext.Value `json:"value"`
 	Confidence  float64        `json:"confidence"`
+	Category    string         `json:"category"`
+	ObservedAt  string         `json:"observed_at"`
+	ValidFrom   string         `json:"valid_from"`
+	ValidTo     string         `json:"valid_to"`
+	ExpiresAt   string         `json:"expires_at"`
+	Provenance  jsontext.Value `json:"provenance"`
 	Trust       string         `json:"trust"`
 	Proposer    string         `json:"proposer"`
 	AgeSeconds  int64          `json:"age_seconds"`
@@ -99,8 +105,16 @@ type reviewItem struct {
 }
 
 type reviewEpisode struct {
-	Text  string `json:"text"`
-	Trust string `json:"trust"`
+	Text       string         `json:"text"`
+	Trust      string         `json:"trust"`
+	OccurredAt string         `json:"occurred_at"`
+	Session    string         `json:"session"`
+	Actors     jsontext.Value `json:"actors"`
+	Action     string         `json:"action"`
+	Outcome    string         `json:"outcome"`
+	Source     jsontext.Value `json:"source"`
+	Entities   jsontext.Value `json:"entities"`
+	Metadata   jsontext.Value `json:"metadata"`
 }
 
 // says is what an item says on one line.
@@ -113,6 +127,28 @@ func (r *reviewItem) says() string {
 		name += " [" + r.Scope + "]"
 	}
 	return visible(r.Subject) + ": " + visible(name) + " = " + visible(string(r.Value))
+}
+
+// details is everything else that is approved with an item, a line for each: what is
+// not shown could be anything.
+func (r *reviewItem) details() []string {
+	list := []struct{ name, value string }{
+		{"category", r.Category}, {"observed at", r.ObservedAt}, {"valid from", r.ValidFrom}, {"valid to", r.ValidTo},
+		{"expires at", r.ExpiresAt}, {"provenance", string(r.Provenance)},
+	}
+	if e := r.Episode; e != nil {
+		list = append(list, []struct{ name, value string }{
+			{"occurred at", e.OccurredAt}, {"session", e.Session}, {"actors", string(e.Actors)}, {"action", e.Action},
+			{"outcome", e.Outcome}, {"source", string(e.Source)}, {"entities", string(e.Entities)}, {"metadata", string(e.Metadata)},
+		}...)
+	}
+	var lines []string
+	for _, d := range list {
+		if d.value != "" && d.value != "[]" && d.value != "{}" && d.value != "null" {
+			lines = append(lines, "  "+d.name+": "+visible(d.value))
+		}
+	}
+	return lines
 }
 
 // visible writes out whatever a terminal could take for something else than text.
@@ -210,6 +246,7 @@ func (r *reviewItem) print(t terminal) error {
 		"  " + r.says(),
 		fmt.Sprintf("  trust %s, confidence %g, proposed by %s, %s old", r.Trust, r.Confidence, r.Proposer, time.Duration(r.AgeSeconds)*time.Second),
 	}
+	lines = append(lines, r.details()...)
 	if r.Deadline != "" {
 		lines = append(lines, "  until "+r.Deadline)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -127,6 +128,40 @@ func TestReviewStory(t *testing.T) {
 				t.Errorf("verify: %s", out)
 			}
 		})
+	}
+}
+
+// A reviewer is shown all that an approval lets in, not the text alone.
+func TestReviewShowsAllOfIt(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"episode": `{"kind": "episode", "content_hash": "abc", "category": "c1", "episode": {"text": "t1", "session": "s1",
+			"actors": [{"id": "a1"}], "action": "a2", "outcome": "o1", "source": {"kind": "k1", "ref": "r1"},
+			"entities": ["e1"], "metadata": {"m1": "m2\u202e"}, "occurred_at": "2026-01-01T00:00:00Z"}}`,
+		"fact": `{"kind": "fact", "content_hash": "abc", "category": "c1", "predicate": "p1", "value": "v1", "scope": "s1",
+			"observed_at": "2026-01-01T00:00:00Z", "valid_from": "2026-01-02T00:00:00Z", "valid_to": "2026-01-03T00:00:00Z",
+			"expires_at": "2026-01-04T00:00:00Z", "provenance": [{"kind": "k1", "ref": "r1"}]}`,
+	} {
+		var r reviewItem
+		if err := json.Unmarshal([]byte(body), &r); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := r.print(terminal{out: &out}); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"c1", "t1", "s1", "a1", "a2", "o1", "k1", "r1", "e1", "m1", "m2", "2026-01-01"}
+		if name == "fact" {
+			want = []string{"c1", "p1", "v1", "s1", "2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04", "k1", "r1"}
+		}
+		for _, w := range want {
+			if !strings.Contains(out.String(), w) {
+				t.Errorf("%q of the %s is not shown: %s", w, name, out.String())
+			}
+		}
+		if strings.Contains(out.String(), "\u202e") {
+			t.Errorf("what is shown can act on a terminal: %q", out.String())
+		}
 	}
 }
 

@@ -149,7 +149,7 @@ func (c *cluster) holding(i int, b []byte) (blocks, raft []string) {
 		if err != nil || !d.Type().IsRegular() {
 			return nil //nolint:nilerr // It has just been removed.
 		}
-		content, err := os.ReadFile(path) //nolint:gosec // A file of the test's own.
+		content, err := os.ReadFile(path)
 		if err != nil || !bytes.Contains(content, b) {
 			return nil //nolint:nilerr // It has just been removed.
 		}

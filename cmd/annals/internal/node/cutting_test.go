@@ -138,8 +138,7 @@ type passage struct {
 func (p *passage) end(err error) {
 	_, _ = p.client.Close(), p.server.Close()
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		var op *net.OpError
-		if !errors.As(err, &op) {
+		if _, ok := errors.AsType[*net.OpError](err); !ok {
 			p.t.Errorf("door: %v", err)
 		}
 	}
@@ -152,7 +151,7 @@ func (p *passage) answers() error {
 	for {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
-			return err //nolint:wrapcheck // It is looked at, not shown.
+			return err
 		}
 		message := line
 		if f := strings.Fields(string(line)); len(f) > 3 && (f[0] == "MSG" || f[0] == "HMSG") {
@@ -170,7 +169,7 @@ func (p *passage) tell(message []byte) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	_, err := p.client.Write(message)
-	return err //nolint:wrapcheck // It is looked at, not shown.
+	return err
 }
 
 func body(r io.Reader, line []byte, size string) ([]byte, error) {
@@ -180,7 +179,7 @@ func body(r io.Reader, line []byte, size string) ([]byte, error) {
 	}
 	b := make([]byte, n+2)
 	if _, err := io.ReadFull(r, b); err != nil {
-		return nil, err //nolint:wrapcheck // It is looked at, not shown.
+		return nil, err
 	}
 	return append(line, b...), nil
 }
@@ -191,7 +190,7 @@ func (p *passage) requests() error {
 	for {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
-			return err //nolint:wrapcheck // It is looked at, not shown.
+			return err
 		}
 		message := line
 		f := strings.Fields(string(line))
@@ -212,7 +211,7 @@ func (p *passage) requests() error {
 			}
 		}
 		if _, err := p.server.Write(message); err != nil {
-			return err //nolint:wrapcheck // It is looked at, not shown.
+			return err
 		}
 	}
 }

@@ -158,7 +158,7 @@ func TestLogAndAnchorGone(t *testing.T) {
 			remove := gone
 			for _, name := range evidence {
 				if left != "all" && left != name {
-					remove = append(remove[:len(remove):len(remove)], name)
+					remove = append(slices.Clip(remove), name)
 				}
 			}
 			for _, name := range remove {

@@ -45,7 +45,8 @@ func TestEveryRouteTakesAnyName(t *testing.T) {
 		for _, name := range hostile() {
 			path := param.ReplaceAllLiteralString(r.Path, segment(name))
 			for _, by := range []string{"in process", "over the network"} {
-				status, code := 0, ""
+				var status int
+				var code string
 				if by == "in process" {
 					a := f.call(token, r.Method, path, []byte("{}"))
 					if status = a.status; status >= 400 {
