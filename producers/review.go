@@ -262,10 +262,21 @@ func (g *Gateway) shown(ctx context.Context, v *review, f *events.SlotFact) erro
 	case f.Status == events.StatusCandidate && f.Decision.Decision == "",
 		len(f.Reviews) == 0 && f.Status != events.StatusCandidate && !asked(f):
 		return events.ErrNotFound // it never waited for a review
-	case f.Principal == v.principal:
+	case v.isOwn(f):
 		return events.ErrForbidden
 	}
 	return nil
+}
+
+// isOwn says whether a candidate is the reviewer's own: proposed by it, or made of
+// what it proposed by an edit.
+func (v *review) isOwn(f *events.SlotFact) bool {
+	for ; f != nil; f = v.slot.Find(f.Edits) {
+		if f.Principal == v.principal {
+			return true
+		}
+	}
+	return false
 }
 
 // asked says whether the decision on a candidate leaves it to reviewers.

@@ -467,6 +467,35 @@ func TestTwoApprovals(t *testing.T) {
 	})
 }
 
+// Who proposed what was edited is no second reviewer of the edit.
+func TestEditIsStillOnesOwn(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	admin := reviewer("ada")
+	admin.Roles = []events.Role{events.RoleAdmin}
+	if _, err := f.ActivatePolicy(t.Context(), admin, producers.PolicyName, producers.PolicyRequest{Text: twoApprovals}); err != nil {
+		t.Fatal(err)
+	}
+	unsure := claim(`"Paris"`, day(5), f.capture("maria", "Perhaps I live in Paris."))
+	unsure.Confidence = new(0.3)
+	c := f.propose(unsure).CandidateID
+	r, err := f.Edit(t.Context(), reviewer("rita"), "", c, producers.ReviewRequest{
+		ContentHash: f.hashOf(c), Edit: &producers.FactEdit{Value: []byte(`"Lyon"`)},
+	})
+	if err != nil || r.Decision != events.DecisionReview || r.Approvals != 1 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	req := producers.ReviewRequest{ContentHash: f.hashOf(r.CandidateID)}
+	for _, own := range []string{"bot", "rita"} {
+		if _, err := f.Approve(t.Context(), reviewer(own), "", r.CandidateID, req); !errors.Is(err, events.ErrForbidden) {
+			t.Errorf("by %s: %v", own, err)
+		}
+	}
+	if second := f.approve("rob", r.CandidateID); second.Decision != events.DecisionPromote || second.Approvals != 2 {
+		t.Errorf("%+v", second)
+	}
+}
+
 // An approval that was not the last is answered as at first under its key, and
 // takes effect once: also when others have decided since, and when that was taken
 // back.
