@@ -147,7 +147,7 @@ func killWriter(t *testing.T, dir string, lines int, made, ended map[string]bool
 	scan := bufio.NewScanner(out)
 	for n := 1; scan.Scan(); n++ {
 		what, list, _ := strings.Cut(scan.Text(), " ")
-		for _, key := range strings.FieldsSeq(list) {
+		for key := range strings.FieldsSeq(list) {
 			switch what {
 			case "made":
 				made[key] = true

@@ -181,7 +181,10 @@ func TestReviewOfEpisodes(t *testing.T) {
 			obj{"subject": "maria", "text": "A mail.", "source": obj{"kind": "mail", "ref": "m"}}, http.StatusCreated), "id")
 		f.settle()
 		hash := get[string](f.do(rita, http.MethodGet, "/v1/reviews/"+id, nil, http.StatusOK), "content_hash")
+		// A note on it would be kept nowhere, and so it is refused.
+		f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, obj{"content_hash": hash, "note": "seen"}, http.StatusBadRequest)
 		f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, obj{"content_hash": hash}, http.StatusOK)
+		f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, obj{"content_hash": hash, "note": "seen"}, http.StatusNotFound)
 		f.settle()
 		f.do(rita, http.MethodGet, "/v1/reviews/"+id, nil, http.StatusNotFound)
 		a := f.call(f.token("acme"), http.MethodGet, "/v1/episodes/"+id, nil)
