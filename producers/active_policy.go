@@ -37,8 +37,8 @@ func newPolicies(log *slog.Logger) *policies {
 }
 
 // of is an activated policy, ready for use. One that cannot be read any more is
-// [policy.Broken], which rejects everything, and is told to the log each time it
-// is found to be so.
+// [policy.Broken], which rejects everything, and is told to the log when it is first
+// needed, not at each decision.
 func (p *policies) of(ctx context.Context, e events.PolicyActivated) *policy.Policy {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -65,8 +65,8 @@ func (s *Scanner) Version() string { return s.version }
 // The text is read as it is; with what looks like Latin letters folded into
 // them, if there is such; and what is hidden in it, in base64, percent encoding
 // or invisible tag characters, is read once more in the same way, one level
-// deep. Each reading is one pass, and what was hidden is never longer than the
-// text, so the whole is at most four passes over the text's length: there is no
+// deep. Each reading is one pass, and what was hidden is never twice as long as the
+// text, so the whole is at most six passes over the text's length: there is no
 // text that takes longer per byte than a constant, and none of which only a part
 // is read. A text longer than [MaxText] is not read at all: its score is 100.
 func (s *Scanner) Scan(text string) events.Guard {

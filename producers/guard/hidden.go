@@ -11,8 +11,9 @@ import (
 const shortestBase64 = 16
 
 // hidden returns what a text says in base64, percent encoding and tag
-// characters, one level deep, with a line for each; it is not longer than the
-// text by more than its lines. tags says that tag characters spelled a text.
+// characters, one level deep, with a line for each. It is less than twice as long as
+// the text: percent encoding is undone in all of it, and base64 gives three bytes for
+// four. tags says that tag characters spelled a text.
 func hidden(s string) (text string, tags bool) {
 	var b strings.Builder
 	base64Texts(s, &b)
