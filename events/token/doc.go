@@ -11,7 +11,7 @@
 //
 //	function    field        value
 //	Principal   principal    the caller's name
-//	Category    category     the consent category
+//	Category    category     the consent category, as CategoryName has it
 //	Session     session      the session
 //	Entity      entity       the entity's name
 //	Predicate   predicate    the predicate

@@ -11,7 +11,12 @@ func Principal(h Hasher, name string) string { return of(h, "principal", name) }
 
 // Category returns the token of a consent category, which is also the class of
 // the keys of what belongs to it.
-func Category(h Hasher, name string) string { return of(h, "category", name) }
+func Category(h Hasher, name string) string {
+	if name == "" {
+		return ""
+	}
+	return h.Hash("category", CategoryName(name))
+}
 
 // Session returns the token of a session.
 func Session(h Hasher, name string) string { return of(h, "session", name) }

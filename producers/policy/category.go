@@ -69,7 +69,7 @@ func readRetention(to *Retention) func(string, *yaml.Node) error {
 // readCategories comes after the retention, whose periods a category inherits.
 func (p *Policy) readCategories(n *yaml.Node, under string) error {
 	return pairs(n, under, func(field string, key, value *yaml.Node) error {
-		name := token.NFC(key.Value) // two forms of one name are one category
+		name := token.CategoryName(key.Value) // two spellings of one name are one category
 		switch _, twice := p.categories[name]; {
 		case name == "" || len(name) > maxString:
 			return fault(key, field, "must have a name of at most "+strconv.Itoa(maxString)+" bytes")
@@ -146,14 +146,14 @@ func weights(to **Weights) func(string, *yaml.Node) error {
 // Category is what the policy says of a category; of one that it does not name,
 // what holds for all.
 func (p *Policy) Category(name string) Category {
-	if c, ok := p.categories[token.NFC(name)]; ok {
+	if c, ok := p.categories[token.CategoryName(name)]; ok {
 		return c
 	}
 	return Category{Retention: p.retention}
 }
 
 // Categories yields the categories that the policy speaks of, in the order of their
-// names, which are in the form of [token.NFC].
+// names, which are those of [token.CategoryName].
 func (p *Policy) Categories() iter.Seq2[string, Category] {
 	return func(yield func(string, Category) bool) {
 		for _, name := range slices.Sorted(maps.Keys(p.categories)) {

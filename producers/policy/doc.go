@@ -35,6 +35,7 @@
 // # What a condition may look at
 //
 //	cand.predicate, cand.category, cand.scope   string
+//	                      (a category in small letters, as [token.CategoryName] has it)
 //	cand.confidence       double, 0 to 1
 //	cand.trust            int: EXTERNAL < TOOL < AGENT < USER < HUMAN_VERIFIED < SYSTEM
 //	cand.context          int: lowest trust of what was recalled before; 0 for nothing

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // Input is all that a policy may look at. Nothing of it names a subject.
@@ -34,7 +35,7 @@ type Input struct {
 // NewInput is the input of a decision, from what the log has of it.
 func NewInput(proposed events.FactProposed, content events.FactContent, basis events.Basis) Input {
 	in := Input{
-		Predicate: content.Predicate, Category: content.Category, Scope: content.Scope,
+		Predicate: content.Predicate, Category: token.CategoryName(content.Category), Scope: content.Scope,
 		Confidence: proposed.Confidence, Trust: proposed.Trust, Context: basis.Context,
 		Traces: len(proposed.Traces), Guard: basis.Guard, Evidence: basis.Evidence,
 		Consent: basis.Consent, Conflict: basis.Conflict, Reviews: basis.Reviews, At: basis.At,

@@ -58,7 +58,7 @@ type Schedule struct {
 	Default Period
 	// ExpiryGrace is how long a fact is kept after it has expired.
 	ExpiryGrace Period
-	// Categories are by name, in the form of [token.NFC]; what one leaves out has the default.
+	// Categories are by name, as [token.CategoryName] has it; what one leaves out has the default.
 	Categories map[string]Periods
 }
 
@@ -115,7 +115,7 @@ func (s *Schedule) categories(list *yaml.Node) error {
 		p := Periods{s.Default, s.Default, s.Default}
 		name := strings.TrimPrefix(field, "categories.")
 		// Two forms of one name are one category.
-		form := token.NFC(name)
+		form := token.CategoryName(name)
 		switch _, twice := s.Categories[form]; {
 		case name == "":
 			return fault(value, field, "must have a name")

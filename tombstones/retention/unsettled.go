@@ -18,8 +18,8 @@ type Unsettled struct {
 
 // UnsettledPeriods are those of one tenant.
 type UnsettledPeriods struct {
-	// Default is for the categories that ByCategory, by name in the form of
-	// [token.NFC], does not have.
+	// Default is for the categories that ByCategory, by name as
+	// [token.CategoryName] has it, does not have.
 	Default    Unsettled
 	ByCategory map[string]Unsettled
 }
