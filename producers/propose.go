@@ -235,8 +235,7 @@ func (g *Gateway) decide(ctx context.Context, p *proposal, f *events.SlotFact, o
 		return false, err
 	}
 	if p.context == nil { // an earlier attempt has written the candidate
-		named := append([]string{}, f.Traces...)
-		context, err := p.hearing.of(ctx, named)
+		context, err := p.hearing.from(ctx, f.Traces)
 		if err != nil {
 			return false, err
 		}

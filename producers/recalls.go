@@ -41,10 +41,19 @@ const maxPrincipals = 1_024
 
 func newRecalls() *recalls { return &recalls{tenants: make(map[string]*tenantRecalls)} }
 
-// lately is what a principal has heard since RecallWindow before now. It is
-// compared with the log's time of record. A trace that cannot be read may have
-// said anything.
+// lately is what a principal has heard since RecallWindow before now, or before
+// the log's last time of record if that is earlier: recalls have the log's time, and
+// a clock that is ahead of it must not hide them. So where nothing was recorded
+// since, a recall counts for longer. A trace that cannot be read may have said
+// anything.
 func (r *recalls) lately(ctx context.Context, log Log, tenant, principal string, now time.Time) (heard, error) {
+	last, err := lastRecorded(ctx, log, now)
+	if err != nil {
+		return heard{}, err
+	}
+	if last.Before(now) {
+		now = last
+	}
 	since := now.Add(-RecallWindow)
 	t, err := r.tenant(ctx, log, tenant, since)
 	if err != nil {
@@ -144,6 +153,25 @@ func (t *tenantRecalls) of(principal string, since time.Time) heard {
 		out.lowest = lower(out.lowest, m.lowest)
 	}
 	return out
+}
+
+// lastRecorded is when the log recorded its last message that is still there, or
+// the time that is given if there is none.
+func lastRecorded(ctx context.Context, log Log, none time.Time) (time.Time, error) {
+	state, err := log.State(ctx)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read state of the log: %w", err)
+	}
+	for at := state.Last; at > 0 && at >= state.First; at-- {
+		_, m, err := nextMessage(ctx, log, at, at+1)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if m != nil {
+			return m.RecordedAt, nil
+		}
+	}
+	return none, nil
 }
 
 // maxHole is how many positions in a row are tried for a message that was not

@@ -27,9 +27,9 @@ type CaptureRequest struct {
 	// Category is the consent category; left out, it is "general".
 	Category string   `json:"category,omitempty"`
 	Entities []string `json:"entities,omitempty"`
-	// Traces are the recalls whose answers the text may have been written from. An
-	// agent that leaves it out is taken to have written from all that it recalled in
-	// the last 15 minutes; an empty list says that it did not.
+	// Traces are the recalls whose answers the text may have been written from. They
+	// can lower its trust, never raise it: all that an agent recalled in the last 15
+	// minutes counts as well, whatever it names.
 	Traces   []string                  `json:"traces,omitzero"`
 	Metadata map[string]jsontext.Value `json:"metadata,omitempty"`
 }

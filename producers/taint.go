@@ -18,7 +18,7 @@ import (
 const kindTrace = "trace"
 
 // RecallWindow is how long a recall is taken as the context of what its principal
-// writes, where an agent does not say which recalls it wrote from.
+// writes, whatever it says itself, where that is an agent.
 const RecallWindow = 15 * time.Minute
 
 // heard is what something may have been made from by way of recalls.
@@ -69,8 +69,9 @@ func lowestOf(e *events.TraceRecalled, unknown events.Trust) events.Trust {
 }
 
 // of is the context of a request: the recalls that it names, by itself and among
-// its sources. An agent that names none, and does not say either that there were
-// none, is taken to have written from all that it recalled lately.
+// its sources. An agent is taken to have written from all that it recalled lately
+// as well: it can lower its trust by what it names, and not keep it by what it
+// leaves out.
 func (h *hearing) of(ctx context.Context, named []string, sources ...events.Source) (heard, error) {
 	ids := slices.Clone(named)
 	for _, s := range sources {
@@ -78,12 +79,25 @@ func (h *hearing) of(ctx context.Context, named []string, sources ...events.Sour
 			ids = append(ids, s.Ref)
 		}
 	}
-	if len(ids) == 0 {
-		if named == nil && h.channel == events.TrustAgent {
-			return h.lately()
-		}
-		return heard{}, nil
+	out, err := h.from(ctx, ids)
+	if err != nil || h.channel != events.TrustAgent {
+		return out, err
 	}
+	late, err := h.lately()
+	if err != nil {
+		return heard{}, err
+	}
+	for _, id := range late.traces {
+		if !slices.Contains(out.traces, id) {
+			out.traces = append(out.traces, id)
+		}
+	}
+	out.lowest = lower(out.lowest, late.lowest)
+	return out, nil
+}
+
+// from is the context that certain recalls are.
+func (h *hearing) from(ctx context.Context, ids []string) (heard, error) {
 	trusts := make([]events.Trust, len(ids))
 	reads, ctx := errgroup.WithContext(ctx)
 	reads.SetLimit(parallelReads)

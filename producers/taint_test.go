@@ -102,8 +102,8 @@ func TestTracesLowerTrust(t *testing.T) {
 	})
 }
 
-// An agent that does not say what it wrote from wrote from all that it recalled in
-// the last 15 minutes; also if this process has not seen the recall.
+// Whatever an agent says, it wrote from all that it recalled in the last 15 minutes;
+// also if this process has not seen the recall, or its clock is ahead.
 func TestRecalledLately(t *testing.T) {
 	t.Parallel()
 	var offset atomic.Int64
@@ -143,7 +143,13 @@ func TestRecalledLately(t *testing.T) {
 	want("here", write(here, bot, nil), events.TrustTool, tool)
 	want("elsewhere", write(there, bot, nil), events.TrustTool, tool)
 	want("after a restart", write(open(), bot, nil), events.TrustTool, tool)
-	want("who says no", write(here, bot, []string{}), events.TrustAgent)
+	want("who says no", write(here, bot, []string{}), events.TrustTool, tool)
+	want("who names another", write(here, bot, []string{someID}), events.TrustTool, someID, tool)
+	ahead := open()
+	ahead.Gateway = ahead.gateway(func(c *producers.Config) {
+		c.Now = func() time.Time { return clock().Add(20 * time.Minute) }
+	})
+	want("by a clock that is ahead", write(ahead, bot, nil), events.TrustTool, tool)
 	want("another agent", write(here, other, nil), events.TrustAgent)
 	want("a user's channel", write(here, user("acme"), nil), events.TrustUser)
 	offset.Store(int64(10 * time.Minute))
@@ -154,11 +160,13 @@ func TestRecalledLately(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	offset.Store(int64(producers.RecallWindow + time.Second))
+	want("nothing was recorded since", write(here, bot, nil), events.TrustTool, tool, later)
 	want("the first is over", write(here, bot, nil), events.TrustAgent, later)
 	want("after a restart", write(open(), bot, nil), events.TrustAgent, later)
 	again := there.recall(bot, events.TrustTool)
 	want("what a later one covers is not kept", write(here, bot, nil), events.TrustTool, again)
 	offset.Store(int64(time.Hour))
+	write(here, user("acme"), nil)
 	want("all are over", write(here, bot, nil), events.TrustAgent)
 	b, err := here.CaptureBatch(t.Context(), bot, "", producers.CaptureBatchRequest{Items: items(3)})
 	if err != nil || b.Results[0].Status != producers.StatusCaptured {
