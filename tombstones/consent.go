@@ -15,7 +15,7 @@ import (
 // has come since. The errors are those of [Eraser.Hold]; after one of them the same
 // call, or [Eraser.Run] at the next start, completes it.
 func (e *Eraser) WithdrawConsent(ctx context.Context, caller events.Caller, subject, category string) (Erasure, error) {
-	if !caller.Has(events.RoleAgent, events.RoleAdmin) {
+	if !mayForget(caller) {
 		return Erasure{}, events.ErrForbidden
 	}
 	if err := checkName("subject", subject); err != nil {

@@ -136,9 +136,17 @@ func New(c Config) (*Eraser, error) {
 	return e, nil
 }
 
+// mayForget says whether the caller may forget, take back a consent, or ask what would
+// be forgotten: agents and admins whose channel is neither external nor a tool. What
+// comes by those takes nothing away from what is trusted more.
+func mayForget(c events.Caller) bool {
+	return c.Has(events.RoleAgent, events.RoleAdmin) && c.Trust > events.TrustTool
+}
+
 // ForgetRecord forgets one episode or fact. Forgetting it again is the same
 // answer, at the level that its erasure has reached by then. The errors are
-// ErrForbidden, ErrNotFound for what is not there or not the caller's, ErrKeyReused, ErrBehind if the views did not get there in time
+// ErrForbidden, also for a caller of an external or tool channel whatever its roles,
+// ErrNotFound for what is not there or not the caller's, ErrKeyReused, ErrBehind if the views did not get there in time
 // (the tombstone is in the log; the same call again completes it), and the
 // log's.
 func (e *Eraser) ForgetRecord(ctx context.Context, caller events.Caller, key string, kind events.Kind, id string) (Erasure, error) {
@@ -173,7 +181,7 @@ func (e *Eraser) ForgetRecord(ctx context.Context, caller events.Caller, key str
 // [Eraser.ForgetRecord]; with ErrBehind from a filter or a source nothing may
 // have been written yet.
 func (e *Eraser) Forget(ctx context.Context, caller events.Caller, key string, req ForgetRequest) (Erasure, error) {
-	if !caller.Has(events.RoleAgent, events.RoleAdmin) {
+	if !mayForget(caller) {
 		return Erasure{}, events.ErrForbidden
 	}
 	if err := req.validate(); err != nil {
@@ -248,7 +256,7 @@ func (e *Eraser) ForgetSubject(ctx context.Context, caller events.Caller, key, s
 // with the last erasure that was asked for by this name without one; the same name used again
 // afterwards is another subject, which no repetition under the key reaches. The errors are those of [Eraser.ForgetRecord].
 func (e *Eraser) ForgetAbout(ctx context.Context, caller events.Caller, key string, req SubjectRequest) (Erasure, error) {
-	if !caller.Has(events.RoleAgent, events.RoleAdmin) {
+	if !mayForget(caller) {
 		return Erasure{}, events.ErrForbidden
 	}
 	subject := req.Subject

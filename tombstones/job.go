@@ -23,6 +23,8 @@ type job struct {
 	scope   string
 	subject string
 	keyed   bool
+	// blind says that the caller is not shown what waits in quarantine.
+	blind bool
 	// fingerprint is that of the request; "" without an idempotency key.
 	fingerprint string
 	// plan is what the same call said before, nil if this is the first.
@@ -36,7 +38,7 @@ type job struct {
 // begin checks the caller and the key, and finds out whether this very call was
 // made before.
 func (e *Eraser) begin(ctx context.Context, caller events.Caller, key, command string, request any) (*job, error) {
-	if !caller.Has(events.RoleAgent, events.RoleAdmin) {
+	if !mayForget(caller) {
 		return nil, events.ErrForbidden
 	}
 	if err := events.CheckIdempotencyKey(key); err != nil {
@@ -51,7 +53,7 @@ func (e *Eraser) begin(ctx context.Context, caller events.Caller, key, command s
 	}
 	j := &job{
 		tenant: tenant, token: tenant.Token(), principal: token.Principal(tenant, caller.Principal),
-		cause: events.CauseRequest, scope: scopeRecord,
+		cause: events.CauseRequest, scope: scopeRecord, blind: !caller.Has(events.RoleReviewer, events.RoleAdmin),
 	}
 	if key == "" {
 		j.erasure = e.newID()
