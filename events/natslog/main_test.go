@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/nats-io/nats-server/v2/server/ats"
 	"go.uber.org/goleak"
 )
 
@@ -12,5 +13,8 @@ func TestMain(m *testing.M) {
 		appendUntilKilled(dir, os.Getenv(crashRound))
 		return
 	}
-	goleak.VerifyTestMain(m)
+	// All servers of a process share one clock, which the first of them starts and
+	// the last one stops: neither may be one in a bubble of testing/synctest.
+	ats.Register()
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
