@@ -170,11 +170,8 @@ func (d *detained) conflict() error {
 
 // detained finds an episode in quarantine for who may decide on it.
 func (g *Gateway) detained(ctx context.Context, caller events.Caller, id, hash string) (*detained, error) {
-	if err := permit(caller, events.RoleReviewer, events.RoleAdmin); err != nil {
+	if err := permitReview(caller); err != nil {
 		return nil, err
-	}
-	if caller.Has(events.RoleAgent) {
-		return nil, events.ErrForbidden
 	}
 	t, err := g.tenant(ctx, caller.Tenant)
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 // rejection. Where the policy asks for more than one, an approval that is not the
 // last is kept and the candidate waits on. With an edit it is [Gateway.Edit].
 //
-// Who reviews is a reviewer or an admin, no agent, and not who proposed it:
+// Who reviews is a reviewer or an admin, no agent, not by a channel of trust
+// external, tool or agent, and not who proposed it:
 // events.ErrForbidden. What was decided on, or is not as it was when the hash was
 // shown, is an *events.ConflictError. What is held is events.ErrNotFound.
 func (g *Gateway) Approve(ctx context.Context, caller events.Caller, key, candidate string, r ReviewRequest) (Reviewed, error) {
@@ -89,12 +90,12 @@ func (v *review) see(r events.Recorded) {
 func (v *review) noteID() string { return token.Decision(token.Decision(v.id)) }
 
 // permitReview refuses whoever could review what an agent proposed in its own
-// name.
+// name, and a channel that no person is behind.
 func permitReview(c events.Caller) error {
 	if err := permit(c, events.RoleReviewer, events.RoleAdmin); err != nil {
 		return err
 	}
-	if c.Has(events.RoleAgent) {
+	if c.Has(events.RoleAgent) || c.Trust <= events.TrustAgent {
 		return events.ErrForbidden
 	}
 	return nil

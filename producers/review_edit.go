@@ -9,12 +9,15 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/token"
+	"github.com/annals-memory/annals/producers/policy"
 	"github.com/annals-memory/annals/tombstones/suppression"
 )
 
 // Edit replaces a candidate that waits by one that says what the reviewer makes of
 // it, and approves that. The one before is rejected. What is edited has the trust
-// of a person who has looked at it. The rules are those of [Gateway.Approve].
+// of a person who has looked at it. The rules are those of [Gateway.Approve]. An
+// edit that the gates reject is an *events.InputError that names the gate, and the
+// one before waits still.
 //
 // Like every candidate the new one has a commit to itself. If the command is cut
 // off behind it, the same command under its key goes on; nothing else does, and
@@ -62,6 +65,15 @@ func (g *Gateway) Edit(ctx context.Context, caller events.Caller, key, candidate
 	if err := g.admit(ctx, v.tenant, "edit.value", suppression.Value(content.Predicate, content.Value)); err != nil {
 		return Reviewed{}, err
 	}
+	e, err := g.newEdit(v, old, content)
+	if err != nil {
+		return Reviewed{}, err
+	}
+	if v.decided == nil && v.slot.Find(v.id) == nil {
+		if err := g.acceptable(ctx, v, e, now); err != nil {
+			return Reviewed{}, err
+		}
+	}
 	// The record of what the command makes is that of the new candidate.
 	v.subject, v.category = content.Subject, old.Class
 	v.locate = func(string) (events.Kind, string) { return events.KindFact, v.slot.aggregate.ID }
@@ -71,7 +83,7 @@ func (g *Gateway) Edit(ctx context.Context, caller events.Caller, key, candidate
 	if v.sid() != old.Subject {
 		return Reviewed{}, g.forgotten(ctx, v.work) // and is another by now
 	}
-	e, err := g.newEdit(v, old, content)
+	e.candidate.Content, err = sealContent(v.rec, events.KindFact, events.TypeFactProposed, content)
 	if err != nil {
 		return Reviewed{}, err
 	}
@@ -89,7 +101,7 @@ func (g *Gateway) Edit(ctx context.Context, caller events.Caller, key, candidate
 			return Reviewed{}, err
 		}
 		if ok {
-			return v.editAnswer(v.decided), nil
+			return g.editAnswer(ctx, v, e)
 		}
 	}
 	return Reviewed{}, fmt.Errorf("edit fact: %w", events.ErrConflict)
@@ -102,22 +114,45 @@ type edit struct {
 	value     jsontext.Value // canonical
 }
 
+// newEdit makes the candidate, not sealed yet.
 func (g *Gateway) newEdit(v *review, old *events.SlotFact, content events.FactContent) (*edit, error) {
 	value, err := token.Canonical(content.Value)
 	if err != nil {
 		return nil, fmt.Errorf("encode value: %w", err)
-	}
-	sealed, err := sealContent(v.rec, events.KindFact, events.TypeFactProposed, content)
-	if err != nil {
-		return nil, err
 	}
 	candidate, err := v.request.Edit.apply(old.FactProposed)
 	if err != nil {
 		return nil, err
 	}
 	candidate.Fact, candidate.Edits, candidate.Trust = v.id, old.Fact, events.TrustHuman
-	candidate.Guard, candidate.Content = g.scanFact(content), sealed
+	candidate.Guard, candidate.Content = g.scanFact(content), nil
 	return &edit{candidate: candidate, content: content, value: value}, nil
+}
+
+// acceptable refuses an edit that the gates would reject although it is approved,
+// before there is anything of it: the one before would be used up for nothing.
+func (g *Gateway) acceptable(ctx context.Context, v *review, e *edit, now time.Time) error {
+	c, by, err := g.caseOf(ctx, v.slot, &events.SlotFact{FactProposed: e.candidate}, e.content, v.approval(), now)
+	if err != nil {
+		return err
+	}
+	for _, event := range Decide(&v.slot.Slot, c, v.slot.equalTo(e.value, now), by) {
+		d, ok := event.(events.FactDecided)
+		if !ok || d.Decision != events.DecisionReject {
+			continue
+		}
+		for _, said := range d.Gates {
+			if said.Outcome == events.DecisionReject {
+				return refused("edit_rejected", "edit", "must not be rejected by a gate, as it is by "+said.Gate)
+			}
+		}
+	}
+	return nil
+}
+
+// approval is what the reviewer's edit says of the candidate that it makes.
+func (v *review) approval() []events.ReviewBasis {
+	return []events.ReviewBasis{{Reviewer: v.principal, Verdict: events.VerdictApprove}}
 }
 
 // editOnce takes the next step of an edit on the slot as it was read, and says
@@ -178,8 +213,7 @@ func (g *Gateway) decideEdit(ctx context.Context, v *review, old, edited *events
 		return nil, err
 	}
 	rejected := Decide(&v.slot.Slot, before, func(string) bool { return false }, by)
-	after, by, err := g.caseOf(ctx, v.slot, edited, e.content,
-		[]events.ReviewBasis{{Reviewer: v.principal, Verdict: events.VerdictApprove}}, now)
+	after, by, err := g.caseOf(ctx, v.slot, edited, e.content, v.approval(), now)
 	if err != nil {
 		return nil, err
 	}
@@ -193,13 +227,24 @@ func (g *Gateway) decideEdit(ctx context.Context, v *review, old, edited *events
 }
 
 // editAnswer is the answer to an edit, by the commit that decides.
-func (v *review) editAnswer(r *events.Recorded) Reviewed {
-	a := v.answer(r)
-	for _, e := range r.Events {
-		if e, ok := e.(events.FactDecided); ok && e.Fact == v.id {
-			a.decided(&e)
-		}
-	}
+func (g *Gateway) editAnswer(ctx context.Context, v *review, e *edit) (Reviewed, error) {
+	a := v.answer(v.decided)
 	a.CandidateID = v.id
-	return a
+	for _, event := range v.decided.Events {
+		d, ok := event.(events.FactDecided)
+		if !ok || d.Fact != v.id {
+			continue
+		}
+		a.decided(&d)
+		edited := v.slot.Find(v.id)
+		if d.Decision != events.DecisionReview || edited == nil {
+			continue
+		}
+		by, err := g.policyOf(ctx, v.slot.aggregate.Tenant)
+		if err != nil {
+			return Reviewed{}, err
+		}
+		a.Needed = max(a.Needed, by.Approvals(policy.NewInput(edited.FactProposed, e.content, d.Basis)))
+	}
+	return a, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/annals-memory/annals/events/memlog"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/producers"
+	"github.com/annals-memory/annals/producers/guard"
 	"github.com/annals-memory/annals/producers/policy"
 )
 
@@ -132,6 +134,7 @@ func TestWhoReviews(t *testing.T) {
 	both.Roles = append(both.Roles, events.RoleAgent)
 	for name, caller := range map[string]events.Caller{
 		"an agent": user("acme"), "a reviewer who is an agent": both, "who proposed it": reviewer("bot"),
+		"an agent's channel": withTrust(reviewer("rita"), events.TrustAgent), "a tool": withTrust(reviewer("rita"), events.TrustTool),
 	} {
 		for verb, review := range map[string]func() error{
 			"approve": func() error { _, err := f.Approve(t.Context(), caller, "", c.Fact, req); return err },
@@ -467,6 +470,33 @@ func TestTwoApprovals(t *testing.T) {
 	})
 }
 
+// An edit that the gates reject leaves nothing, and what was edited waits still.
+func TestRejectedEdit(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	f.Gateway = f.gateway(func(c *producers.Config) { c.Scanner = guard.Default() })
+	c := f.waiting(`"Paris"`, day(5))
+	edit := func(value string) (producers.Reviewed, error) {
+		return f.Approve(t.Context(), reviewer("rita"), "key "+value[:4], c.Fact, producers.ReviewRequest{
+			ContentHash: f.hashOf(c.Fact), Note: "a slip", Edit: &producers.FactEdit{Value: jsontext.Value(value)},
+		})
+	}
+	n := f.messages()
+	for range 2 { // the second under the same key
+		_, err := edit(`"password: hunter2hunter2"`)
+		wantInput(t, err, events.Refused, "edit_rejected", "edit")
+		if in, _ := errors.AsType[*events.InputError](err); !strings.Contains(in.Rule, producers.GateGuardrail) {
+			t.Errorf("the gate is not named: %s", in.Rule)
+		}
+	}
+	if is := f.slot().Find(c.Fact); is.Status != events.StatusCandidate || len(is.Reviews) != 0 || f.messages() != n {
+		t.Errorf("%s, %d reviews, %d messages more", is.Status, len(is.Reviews), f.messages()-n)
+	}
+	if r, err := edit(`"Lyon"`); err != nil || r.Decision != events.DecisionPromote {
+		t.Errorf("control: %+v %v", r, err)
+	}
+}
+
 // Who proposed what was edited is no second reviewer of the edit.
 func TestEditIsStillOnesOwn(t *testing.T) {
 	t.Parallel()
@@ -482,7 +512,7 @@ func TestEditIsStillOnesOwn(t *testing.T) {
 	r, err := f.Edit(t.Context(), reviewer("rita"), "", c, producers.ReviewRequest{
 		ContentHash: f.hashOf(c), Edit: &producers.FactEdit{Value: []byte(`"Lyon"`)},
 	})
-	if err != nil || r.Decision != events.DecisionReview || r.Approvals != 1 {
+	if err != nil || r.Decision != events.DecisionReview || r.Approvals != 1 || r.Needed != 2 {
 		t.Fatalf("%+v %v", r, err)
 	}
 	req := producers.ReviewRequest{ContentHash: f.hashOf(r.CandidateID)}
