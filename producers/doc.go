@@ -36,8 +36,9 @@
 //  8. While a subject is under a legal hold its facts stay as they are: a proposal and
 //     a retraction are events.ErrHeld, also what would be written of a subject that is
 //     forgotten and held, and a report on a trace of it is events.ErrNotFound.
-//     Episodes of a held subject are kept. A hold that is put on while a command
-//     appends may come behind it.
+//     Who is external or a tool is not told: its proposal seems to wait, and there
+//     is nothing for it to retract. Episodes of a held subject are kept. A hold that
+//     is put on while a command appends may come behind it.
 //
 // # Not guaranteed
 //

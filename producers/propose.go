@@ -23,7 +23,9 @@ const maxTries = 200
 
 // Propose adds a candidate to its slot, and then decides on it in a commit of
 // its own. A candidate that is not promoted is an answer, not an error. To a caller
-// of an external or tool channel that answer is always the same, see [uniform].
+// of an external or tool channel that answer is always the same, see [uniform]; also
+// while the subject is under a legal hold, when nothing is decided and mostly nothing
+// written: the same call under its key does it after that.
 //
 // If the request names the fact that it takes to be current, and another one is,
 // the error is a *events.ConflictError: nothing was written, or, if the other one
@@ -53,7 +55,7 @@ func (g *Gateway) Propose(ctx context.Context, caller events.Caller, key string,
 		return events.KindFact, token.Slot(w.tenant, sid, r.Predicate, r.Scope)
 	}
 	if err := g.begin(ctx, w); err != nil {
-		return Proposed{}, err
+		return g.concealHold(ctx, caller, w, err)
 	}
 	p, err := g.newProposal(w, r, caller.Trust)
 	if err != nil {
@@ -70,10 +72,13 @@ func (g *Gateway) Propose(ctx context.Context, caller events.Caller, key string,
 	}
 	defer done()
 	a, err := g.propose(ctx, p, now)
-	if err != nil || !isUntrusted(caller) {
-		return a, err
+	switch {
+	case err != nil:
+		return g.concealHold(ctx, caller, w, err)
+	case isUntrusted(caller):
+		return uniform(a), nil
 	}
-	return uniform(a), nil
+	return a, nil
 }
 
 // proposal is a candidate on its way into its slot.
