@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/events/token"
 )
 
@@ -104,8 +107,8 @@ func (g *Gateway) isOurs(ctx context.Context, w *work) (bool, error) {
 // The errors are ErrForbidden; ErrNotFound for what is no episode, and for one of a
 // subject under a legal hold; ErrForgotten for one that is gone, as when its time is
 // over; a *events.ConflictError for other bytes and for one that has been decided
-// on; an *events.InputError where the subject has taken its consent back; and the
-// log's.
+// on; an *events.InputError where the subject has taken its consent back, and for a
+// text that is kept out by now; and the log's.
 func (g *Gateway) ReleaseEpisode(ctx context.Context, caller events.Caller, id, hash string) (Captured, error) {
 	d, err := g.detained(ctx, caller, id, hash)
 	if err != nil {
@@ -124,6 +127,9 @@ func (g *Gateway) ReleaseEpisode(ctx context.Context, caller events.Caller, id, 
 	if QuarantineHash(m) != d.Hash {
 		return Captured{}, d.conflict()
 	}
+	if err := g.admitDetained(ctx, d, e.Content); err != nil {
+		return Captured{}, err
+	}
 	e.Released, e.Trust = e.Trust, events.TrustHuman
 	position, err := g.end(ctx, d, g.newID(), e)
 	if err != nil {
@@ -135,9 +141,28 @@ func (g *Gateway) ReleaseEpisode(ctx context.Context, caller events.Caller, id, 
 	return Captured{ID: d.aggregate.ID, Position: position, Status: StatusCaptured}, nil
 }
 
+// admitDetained refuses an episode whose text has been forgotten since it came, and
+// is not to come back.
+func (g *Gateway) admitDetained(ctx context.Context, d *detained, sealed []byte) error {
+	if g.suppressed == nil {
+		return nil
+	}
+	plain, err := d.record.Open(label(events.KindEpisode, d.aggregate.ID, events.TypeEpisodeCaptured), sealed)
+	if err != nil {
+		return fmt.Errorf("open episode: %w", err)
+	}
+	defer clear(plain)
+	var content events.EpisodeContent
+	if err := json.Unmarshal(plain, &content); err != nil {
+		return fmt.Errorf("open episode: %w", events.ErrCorrupt)
+	}
+	return g.admit(ctx, d.tenant, "text", content.Text)
+}
+
 // DropEpisode ends the wait of an episode in quarantine: its key is destroyed and
 // its bytes are removed. Who can is as with [Gateway.ReleaseEpisode], and so are
-// the errors, but that no consent is needed. If it fails after the log has it, the [Sweeper] completes it.
+// the errors, but that no consent is needed and nothing is kept out. If it fails after
+// the log has it, the [Sweeper] completes it.
 func (g *Gateway) DropEpisode(ctx context.Context, caller events.Caller, id, hash string) (Written, error) {
 	d, err := g.detained(ctx, caller, id, hash)
 	if err != nil {
@@ -159,6 +184,8 @@ type detained struct {
 	aggregate events.Aggregate
 	position  uint64
 	reviewer  string
+	tenant    *seal.Tenant
+	record    *seal.Record
 	// withdrawn says that the subject has taken its consent back.
 	withdrawn bool
 }
@@ -183,6 +210,7 @@ func (g *Gateway) detained(ctx context.Context, caller events.Caller, id, hash s
 	d := &detained{
 		aggregate: events.Aggregate{Tenant: t.Token(), Kind: events.KindEpisode, ID: id},
 		reviewer:  token.Principal(t, caller.Principal),
+		tenant:    t,
 	}
 	last, err := g.log.Last(ctx, d.aggregate)
 	if errors.Is(err, events.ErrNoCommits) {
@@ -208,7 +236,7 @@ func (g *Gateway) detained(ctx context.Context, caller events.Caller, id, hash s
 	if last.Principal == d.reviewer {
 		return nil, events.ErrForbidden
 	}
-	if _, _, err := g.find(ctx, t, id, events.KindEpisode); err != nil {
+	if d.record, _, err = g.find(ctx, t, id, events.KindEpisode); err != nil {
 		return nil, err // it was forgotten with its subject
 	}
 	if hash != d.Hash {
