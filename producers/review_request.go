@@ -45,10 +45,11 @@ type Reviewed struct {
 	// CandidateID is the candidate that an edit made.
 	CandidateID string `json:"candidate_id,omitempty"`
 	// Superseded are the facts that are true for a shorter time now.
-	Superseded []string         `json:"superseded"`
-	Gates      []events.Gate    `json:"gates"`
-	Policy     events.PolicyRef `json:"policy"`
-	Position   uint64           `json:"position"`
+	Superseded []string      `json:"superseded"`
+	Gates      []events.Gate `json:"gates"`
+	// Policy is left out for an episode, on which none decides.
+	Policy   events.PolicyRef `json:"policy,omitzero"`
+	Position uint64           `json:"position"`
 }
 
 func (r ReviewRequest) validate(now time.Time) error {

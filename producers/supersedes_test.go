@@ -3,6 +3,7 @@ package producers_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestShapesOfChange(t *testing.T) {
 			e := f.capture("maria", "told")
 			first := f.propose(claim(tt.first, day(3), e))
 			r := claim(tt.second, day(9), e)
-			r.Supersedes = first.FactID
+			r.Supersedes = strings.ToUpper(first.FactID)
 			if tt.change != nil {
 				tt.change(&r)
 			}

@@ -102,7 +102,7 @@ type Review struct {
 	Trust events.Trust  `json:"trust"`
 	Guard *events.Guard `json:"guard,omitempty"`
 	// Proposer is the token of who proposed or captured it; Own says that it is the
-	// caller, who cannot review it.
+	// caller, or that the caller proposed what was edited: it cannot review it.
 	Proposer   string      `json:"proposer,omitempty"`
 	Own        bool        `json:"own"`
 	ProposedAt events.Time `json:"proposed_at"`
@@ -166,10 +166,10 @@ type ReviewRecalled struct {
 	Forgotten bool         `json:"forgotten,omitempty"`
 }
 
-// permitReview lets reviewers and admins in who are no agents: what waits is for
-// nobody who remembers.
+// permitReview lets reviewers and admins in who are no agents, nor on the channel of
+// one: what waits is for nobody who remembers.
 func permitReview(c events.Caller) error {
-	if !c.Has(events.RoleReviewer, events.RoleAdmin) || c.Has(events.RoleAgent) {
+	if !c.Has(events.RoleReviewer, events.RoleAdmin) || c.Has(events.RoleAgent) || c.Trust <= events.TrustAgent {
 		return events.ErrForbidden
 	}
 	return nil
@@ -418,6 +418,10 @@ func (q *reviewQuery) item(row *projectors.FactRow, plain []byte, notes [][]byte
 	if err != nil {
 		return Review{}, fmt.Errorf("show review: %w", err)
 	}
+	own, err := q.isOwn(row)
+	if err != nil {
+		return Review{}, err
+	}
 	observed := events.At(row.ObservedAt)
 	item := Review{
 		Kind: string(events.KindFact), ID: row.Fact, State: reviewState(row, q.r.now), ContentHash: hash,
@@ -425,7 +429,7 @@ func (q *reviewQuery) item(row *projectors.FactRow, plain []byte, notes [][]byte
 		Predicate: content.Predicate, Value: content.Value, Scope: content.Scope, Confidence: &row.Confidence,
 		ObservedAt: &observed, ValidFrom: events.AtOrNil(row.ValidFrom), ValidTo: events.AtOrNil(row.ValidTo),
 		ExpiresAt: events.AtOrNil(row.ExpiresAt), Provenance: content.Provenance, Trust: row.Trust, Guard: guardOf(row.Guard),
-		Proposer: row.Principal, Own: row.Principal == q.me, ProposedAt: events.At(row.RecordedAt),
+		Proposer: row.Principal, Own: own, ProposedAt: events.At(row.RecordedAt),
 		AgeSeconds: int64(q.r.now.Sub(row.RecordedAt) / time.Second),
 		Decision:   row.Decision.Decision, Gates: row.Decision.Gates, Policy: &row.Decision.Policy, Edits: row.Edits,
 		Reviews: make([]ReviewSaid, 0, len(row.Reviews)),
@@ -462,6 +466,25 @@ func (q *reviewQuery) item(row *projectors.FactRow, plain []byte, notes [][]byte
 	}
 	item.Approvals = len(approved)
 	return item, nil
+}
+
+// isOwn says whether a candidate is the reviewer's own: proposed by it, or made of
+// what it proposed by an edit.
+func (q *reviewQuery) isOwn(row *projectors.FactRow) (bool, error) {
+	for row.Principal != q.me {
+		if row.Edits == "" {
+			return false, nil
+		}
+		edited, err := q.r.snap.Fact(row.Tenant, row.Edits)
+		if errors.Is(err, events.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("read edited fact: %w", err)
+		}
+		row = &edited
+	}
+	return true, nil
 }
 
 func guardOf(g events.Guard) *events.Guard {

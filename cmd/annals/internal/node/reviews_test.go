@@ -143,6 +143,25 @@ func TestReview(t *testing.T) {
 	}
 	own := f.tokenOf(events.Caller{Tenant: "acme", Principal: "p", Roles: []events.Role{events.RoleReviewer}, Trust: events.TrustUser})
 	f.do(own, http.MethodPost, "/v1/reviews/"+fact+"/approve", obj{"content_hash": p.hash(fact)}, http.StatusForbidden)
+	// It is one's own still when somebody else has edited it.
+	mine := p.candidate("edited")
+	edit := f.do(rita, http.MethodPost, "/v1/reviews/"+mine+"/approve",
+		obj{"content_hash": p.hash(mine), "edit": obj{"value": "another"}}, http.StatusOK)
+	f.settle()
+	for token, want := range map[string]bool{own: true, rita: true, f.tokenOf(events.Caller{
+		Tenant: "acme", Principal: "rob", Roles: []events.Role{events.RoleReviewer}, Trust: events.TrustUser,
+	}): false} {
+		one := f.do(token, http.MethodGet, "/v1/reviews/"+get[string](edit, "candidate_id"), nil, http.StatusOK)
+		if got := get[bool](one, "own"); got != want {
+			t.Errorf("own is %v, want %v: %s", got, want, one.body)
+		}
+	}
+	for _, trust := range []events.Trust{events.TrustExternal, events.TrustTool, events.TrustAgent} {
+		bot := f.tokenOf(events.Caller{Tenant: "acme", Principal: "rob", Roles: []events.Role{events.RoleReviewer}, Trust: trust})
+		f.do(bot, http.MethodGet, "/v1/reviews", nil, http.StatusForbidden)
+		f.do(bot, http.MethodGet, "/v1/reviews/"+fact, nil, http.StatusForbidden)
+		f.do(bot, http.MethodPost, "/v1/reviews/"+fact+"/approve", obj{"content_hash": p.hash(fact)}, http.StatusForbidden)
+	}
 	a := f.do(rita, http.MethodPost, "/v1/reviews/"+fact+"/approve", obj{"content_hash": p.hash(fact), "note": "seen"}, http.StatusOK)
 	if get[string](a, "decision") != "promoted" || get[string](a, "fact_id") != fact {
 		t.Errorf("%s", a.body)
@@ -183,7 +202,10 @@ func TestReviewOfEpisodes(t *testing.T) {
 		hash := get[string](f.do(rita, http.MethodGet, "/v1/reviews/"+id, nil, http.StatusOK), "content_hash")
 		// A note on it would be kept nowhere, and so it is refused.
 		f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, obj{"content_hash": hash, "note": "seen"}, http.StatusBadRequest)
-		f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, obj{"content_hash": hash}, http.StatusOK)
+		done := f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, obj{"content_hash": hash}, http.StatusOK)
+		if bytes.Contains(done.body, []byte(`"policy"`)) {
+			t.Errorf("no policy has decided: %s", done.body)
+		}
 		f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, obj{"content_hash": hash, "note": "seen"}, http.StatusNotFound)
 		f.settle()
 		f.do(rita, http.MethodGet, "/v1/reviews/"+id, nil, http.StatusNotFound)
