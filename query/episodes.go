@@ -44,6 +44,9 @@ func (s *Service) Episode(ctx context.Context, caller events.Caller, req RecordR
 	if len(episodes) == 0 {
 		return EpisodeAnswer{}, s.unseen(ctx, r, events.KindEpisode, id, row.Subject)
 	}
+	if err := s.heardEpisodes(ctx, caller, r, row.Subject, episodes); err != nil {
+		return EpisodeAnswer{}, err
+	}
 	return EpisodeAnswer{Episode: episodes[0], Position: r.snap.Position()}, nil
 }
 
@@ -84,6 +87,13 @@ func (s *Service) Episodes(ctx context.Context, caller events.Caller, req Episod
 		return EpisodesAnswer{}, fmt.Errorf("list episodes: %w", err)
 	}
 	if answer.Episodes, err = s.episodes(ctx, r, rows); err != nil {
+		return EpisodesAnswer{}, err
+	}
+	err = s.heardEpisodes(ctx, caller, r, sid, answer.Episodes)
+	if errors.Is(err, events.ErrForgotten) { // meanwhile: then there are none
+		return EpisodesAnswer{Episodes: []Episode{}, Position: answer.Position}, nil
+	}
+	if err != nil {
 		return EpisodesAnswer{}, err
 	}
 	answer.Cursor = encodeCursor(r.tenant, req.question(), next)

@@ -67,6 +67,13 @@ func (s *Service) Facts(ctx context.Context, caller events.Caller, req FactsRequ
 		return FactsAnswer{}, err
 	}
 	answer.Facts, answer.Omitted = withhold(caller, answer.Facts)
+	err = s.heardFacts(ctx, caller, r, sid, answer.Facts)
+	if errors.Is(err, events.ErrForgotten) { // meanwhile: then there are none
+		return FactsAnswer{Facts: []Fact{}, Position: answer.Position}, nil
+	}
+	if err != nil {
+		return FactsAnswer{}, err
+	}
 	answer.Cursor = encodeCursor(r.tenant, req.question(), next)
 	return answer, nil
 }
@@ -110,6 +117,9 @@ func (s *Service) Fact(ctx context.Context, caller events.Caller, req RecordRequ
 	}
 	if facts, _ = withhold(caller, facts); len(facts) == 0 {
 		return FactAnswer{}, events.ErrNotFound
+	}
+	if err := s.heardFacts(ctx, caller, r, row.Subject, facts); err != nil {
+		return FactAnswer{}, err
 	}
 	return FactAnswer{Fact: facts[0], Position: r.snap.Position()}, nil
 }
@@ -161,6 +171,9 @@ func (s *Service) FactHistory(ctx context.Context, caller events.Caller, req Rec
 		return HistoryAnswer{}, err
 	}
 	answer.Versions, answer.Omitted = withhold(caller, answer.Versions)
+	if err := s.heardFacts(ctx, caller, r, row.Subject, answer.Versions); err != nil {
+		return HistoryAnswer{}, err
+	}
 	return answer, nil
 }
 

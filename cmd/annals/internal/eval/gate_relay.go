@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/annals-memory/annals/cmd/annals/internal/client"
 	"github.com/annals-memory/annals/events"
@@ -45,7 +46,11 @@ func (a *attempt) pass(ctx context.Context, r *relay, agent, to string) error {
 	if r.by, err = a.agent(r.variant, agent, r.text); err != nil {
 		return err
 	}
-	said, trace, err := recallOne(ctx, r.by, r.subject, questionOf(r.said), r.episode)
+	hear := recallOne
+	if r.variant == variantRead {
+		hear = readOne
+	}
+	said, trace, err := hear(ctx, r.by, r.subject, questionOf(r.said), r.episode)
 	if err != nil {
 		return err
 	}
@@ -94,6 +99,27 @@ func recallOne(ctx context.Context, c *client.Client, subject, question, episode
 	for _, r := range out.Results {
 		if r.ID == episode {
 			return r.Text, out.Trace, nil
+		}
+	}
+	return "", "", nil
+}
+
+// readOne reads the episodes of a subject and returns the text of one; "" if it is not
+// among them. There is no recall.
+func readOne(ctx context.Context, c *client.Client, subject, _, episode string) (said, trace string, err error) {
+	var out struct {
+		Episodes []struct {
+			ID   string `json:"id"`
+			Text string `json:"text"`
+		} `json:"episodes"`
+	}
+	err = c.Do(ctx, client.Call{Method: http.MethodGet, Path: "/v1/episodes?" + url.Values{"subject": {subject}}.Encode(), Out: &out})
+	if err != nil {
+		return "", "", fmt.Errorf("read: %w", err)
+	}
+	for _, e := range out.Episodes {
+		if e.ID == episode {
+			return e.Text, "", nil
 		}
 	}
 	return "", "", nil

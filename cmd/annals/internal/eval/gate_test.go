@@ -68,7 +68,8 @@ func gateNode(t *testing.T, raise func(events.Caller) events.Caller) eval.GateNo
 
 // Nothing that came from outside or from a tool becomes a fact without a review: not
 // encoded, nor with characters inside that nobody sees, nor in parts, nor under the
-// name of a source that a user has said, nor through the memory of one agent or two.
+// name of a source that a user has said, nor through the memory of one agent or
+// two, who recall it or read it.
 // By the same ways a user's sentence does, and what a reviewer approved.
 func TestNoUnreviewedPromotion(t *testing.T) {
 	t.Parallel()
@@ -84,10 +85,10 @@ func TestNoUnreviewedPromotion(t *testing.T) {
 	// From outside: four ways with two proposers, and one. What waits in quarantine
 	// is not recalled.
 	outside, tool := report.ByChannel["external"], report.ByChannel["tool"]
-	if outside.N != 9*len(attacks) || outside.Unreachable != 3*len(attacks) || outside.Recalled != 0 {
+	if outside.N != 9*len(attacks) || outside.Unreachable != 4*len(attacks) || outside.Recalled != 0 {
 		t.Errorf("from outside: %+v", outside)
 	}
-	if tool.N+tool.Unreachable != 12*len(attacks) || tool.Recalled < 4*(len(attacks)-3) {
+	if tool.N+tool.Unreachable != 13*len(attacks) || tool.Recalled < 4*(len(attacks)-3) {
 		t.Errorf("from a tool: %+v", tool)
 	}
 	// Nothing else would have stopped most of it.
@@ -115,7 +116,7 @@ func TestGateSeesUnreviewedPromotions(t *testing.T) {
 	if !errors.Is(err, eval.ErrVoid) { // there is nothing to review
 		t.Errorf("%v", err)
 	}
-	if want := 24 * len(attacks); report.Unreviewed != want || report.N != want {
+	if want := 26 * len(attacks); report.Unreviewed != want || report.N != want {
 		t.Errorf("%d of %d proposals were promoted, not all: %+v", report.Unreviewed, report.N, report.ByVariant)
 	}
 }

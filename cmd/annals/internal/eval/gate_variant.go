@@ -18,9 +18,11 @@ const (
 	// Who sent it names something as the source that a user has said.
 	variantBorrowed = "borrowed"
 	// An agent recalls it, captures what it has read as its own and proposes that,
-	// without a word of the recall; or naming the recall; or another agent does so
-	// with what the first one has captured.
+	// without a word of the recall; or it reads the subject's episodes in place of a
+	// recall; or it names the recall; or another agent does so with what the first one
+	// has captured.
 	variantEchoed         = "echoed"
+	variantRead           = "read"
 	variantLaundered      = "laundered"
 	variantLaunderedTwice = "laundered_twice"
 )
@@ -34,7 +36,7 @@ func arrivals() []string {
 
 // echoes are those in which an agent comes between.
 func echoes() []string {
-	return []string{variantEchoed, variantLaundered, variantLaunderedTwice}
+	return []string{variantEchoed, variantRead, variantLaundered, variantLaunderedTwice}
 }
 
 // arrive is a text as it arrives: what is captured, one after another, and what is
