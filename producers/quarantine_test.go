@@ -398,6 +398,82 @@ func TestSweeper(t *testing.T) { //nolint:paralleltest // A bubble.
 	})
 }
 
+// brokenPen has one episode that it can neither tell of nor remove, while it is broken.
+type brokenPen struct {
+	*pen
+
+	id     string
+	broken atomic.Bool
+}
+
+func (p *brokenPen) Get(ctx context.Context, tenant, id string) (events.Message, error) {
+	if id == p.id && p.broken.Load() {
+		return events.Message{}, events.ErrUnavailable
+	}
+	return p.pen.Get(ctx, tenant, id)
+}
+
+func (p *brokenPen) Remove(ctx context.Context, tenant, id string) error {
+	if id == p.id && p.broken.Load() {
+		return events.ErrUnavailable
+	}
+	return p.pen.Remove(ctx, tenant, id)
+}
+
+// An episode that cannot be swept, before its end or after it, keeps no other, and is
+// swept when it can be.
+func TestSweeperGoesOn(t *testing.T) { //nolint:paralleltest // Bubbles.
+	for _, ended := range []bool{false, true} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			s := inMemory(t)
+			s.log = memlog.New("test", time.Now)
+			f := s.open(t)
+			f.Gateway = f.gateway(func(c *producers.Config) { c.Now = time.Now })
+			p, _ := s.quarantine.(*pen)
+			p.now = time.Now
+			stuck, q := f.detain("")
+			if ended { // by a drop that was cut off after its event
+				last := f.last(events.KindEpisode, stuck.ID)
+				f.append(last.Aggregate, last.Position, events.EpisodeDropped{Subject: q.Subject})
+			}
+			broken := &brokenPen{pen: p, id: stuck.ID}
+			broken.broken.Store(true)
+			sweeper, err := producers.NewSweeper(producers.SweeperConfig{
+				Log: f.log, Keys: f.keys, Quarantine: broken, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+				Checkpoint: producers.QuarantineCheckpoint(dir, "broken"),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- sweeper.Run(ctx) }()
+			others := make([]producers.Captured, 3)
+			for i := range others {
+				others[i], _ = f.detain("")
+			}
+			pass(15*time.Minute + time.Second)
+			p.expire()
+			pass(5 * time.Second)
+			for _, c := range others {
+				f.wantGone(c.ID, true)
+			}
+			_, waits := f.last(events.KindEpisode, stuck.ID).Events[0].(events.EpisodeQuarantined)
+			if waits == ended {
+				t.Error("control: it is swept while it cannot be")
+			}
+			broken.broken.Store(false)
+			pass(time.Minute)
+			f.wantGone(stuck.ID, !ended)
+			cancel()
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // Nothing is kept under a category that the subject has taken its consent back
 // from, until it is given again.
 func TestWithdrawnConsent(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/events/token"
@@ -38,11 +36,11 @@ type SweeperLog interface {
 // When their time is over is for the quarantine's own clock to say. It also
 // completes what a reviewer has ended and was cut off.
 //
-// Any number of sweepers may run on one log. An error does not end it: it tries
-// again, for ever.
+// Any number of sweepers may run on one log. An error does not end it, nor does it
+// keep the other episodes: it is logged, and the episode is tried again, for ever.
 type Sweeper struct {
 	c SweeperConfig
-	// waiting are the episodes in quarantine.
+	// waiting are the episodes in quarantine, and those whose end is not complete.
 	waiting map[events.Aggregate]waiting
 	// changed says that the timer has to be set anew.
 	changed bool
@@ -53,8 +51,21 @@ type Sweeper struct {
 }
 
 type waiting struct {
-	until    time.Time
+	// until is when it is to be looked at.
+	until time.Time
+	// position is where the log has to be read from again for it.
 	position uint64
+	// complete does what is left of an end that the log has; nil while there is none.
+	complete func(ctx context.Context) error
+	// pause was that before this try, zero after none that failed.
+	pause time.Duration
+}
+
+// again is the same later, at a growing distance.
+func (w waiting) again(now time.Time) waiting {
+	w.pause = min(max(2*w.pause, firstRetry), lastRetry)
+	w.until = now.Add(w.pause)
+	return w
 }
 
 // NewSweeper returns a sweeper. It starts nothing; see [Sweeper.Run].
@@ -116,13 +127,9 @@ func (s *Sweeper) Run(ctx context.Context) error {
 			case a.err != nil:
 				return fmt.Errorf("follow log: %w", a.err)
 			}
-			if err := s.take(ctx, a.message); err != nil {
-				return err
-			}
+			s.take(ctx, a.message)
 		case <-timer.C:
-			if err := s.sweep(ctx); err != nil {
-				return err
-			}
+			s.sweep(ctx)
 		}
 		// Most messages have nothing to do with what waits, which can be much.
 		if s.changed {
@@ -136,72 +143,98 @@ func (s *Sweeper) Run(ctx context.Context) error {
 }
 
 // take learns from a message what waits, and completes what was ended.
-func (s *Sweeper) take(ctx context.Context, m events.Message) error {
+func (s *Sweeper) take(ctx context.Context, m events.Message) {
 	s.seen = m.Position
 	a, err := events.ParseSubject(m.Subject)
 	_, waited := s.waiting[a]
 	if err != nil || !waited && !m.Header.Has(map[string]bool{
 		events.TypeEpisodeQuarantined: true, events.TypeEpisodeDropped: true,
 	}) {
-		return nil //nolint:nilerr // whoever folds the log says so
+		return // whoever folds the log says what is wrong with it
 	}
 	r, err := events.Decode(m)
 	if err != nil {
-		return nil //nolint:nilerr // whoever folds the log says so
+		return
 	}
 	for _, e := range r.Events {
 		switch e := e.(type) {
 		case events.EpisodeQuarantined:
 			s.waiting[r.Aggregate], s.changed = waiting{until: e.Until, position: r.Position}, true
 		case events.EpisodeDropped:
-			s.drop(r.Aggregate)
-			if err := s.persist(ctx, func() error {
+			s.complete(ctx, r, func(ctx context.Context) error {
 				return discard(ctx, s.c.Keys, s.c.Quarantine, r.Aggregate.Tenant, r.Aggregate.ID)
-			}); err != nil {
-				return err
-			}
+			})
 		case events.EpisodeCaptured, events.EpisodeForgotten:
-			s.drop(r.Aggregate)
-			if err := s.persist(ctx, func() error {
+			s.complete(ctx, r, func(ctx context.Context) error {
 				return s.c.Quarantine.Remove(ctx, r.Aggregate.Tenant, r.Aggregate.ID)
-			}); err != nil {
-				return err
-			}
+			})
 		default:
 		}
 	}
-	return nil
 }
 
-// drop forgets what waits no longer.
-func (s *Sweeper) drop(a events.Aggregate) {
-	delete(s.waiting, a)
+// complete does what is left of the end that a commit is, now or, if it fails, later.
+func (s *Sweeper) complete(ctx context.Context, r events.Recorded, do func(context.Context) error) {
 	s.changed = true
+	w, waited := s.waiting[r.Aggregate]
+	if !waited {
+		w.position = r.Position
+	}
+	if first := w.complete; first != nil { // the end before this one has not been completed
+		then := do
+		do = func(ctx context.Context) error { return errors.Join(first(ctx), then(ctx)) }
+	}
+	err := do(ctx)
+	if err == nil {
+		delete(s.waiting, r.Aggregate)
+		return
+	}
+	w.complete, w.pause = do, 0
+	s.waiting[r.Aggregate] = w.again(s.c.Now())
+	s.note(ctx, 1, err)
 }
 
-// sweep ends the wait of those whose time is over.
-func (s *Sweeper) sweep(ctx context.Context) error {
+// note logs what is tried again.
+func (s *Sweeper) note(ctx context.Context, episodes int, last error) {
+	if ctx.Err() == nil {
+		s.c.Logger.LogAttrs(ctx, slog.LevelError, "quarantine cannot be swept",
+			slog.Int("episodes", episodes), slog.String("error", last.Error()))
+	}
+}
+
+// sweep ends the wait of those whose time is over, and completes what was left. What
+// fails is left to a later round.
+func (s *Sweeper) sweep(ctx context.Context) {
 	now := s.c.Now()
 	s.changed = true // the timer has run out
+	failed, last := 0, error(nil)
 	for a, w := range s.waiting {
 		if w.until.After(now) {
 			continue
 		}
-		over := false
-		if err := s.persist(ctx, func() (err error) {
+		if ctx.Err() != nil {
+			return
+		}
+		over, err := true, error(nil)
+		if w.complete != nil {
+			err = w.complete(ctx)
+		} else {
 			over, err = s.expire(ctx, a)
-			return err
-		}); err != nil {
-			return err
 		}
-		if over {
+		switch {
+		case err != nil:
+			failed, last = failed+1, err
+			s.waiting[a] = w.again(s.c.Now())
+		case over:
 			delete(s.waiting, a)
-			continue
+		default:
+			w.until, w.pause = now.Add(lateBy), 0
+			s.waiting[a] = w
 		}
-		w.until = now.Add(lateBy)
-		s.waiting[a] = w
 	}
-	return nil
+	if failed > 0 {
+		s.note(ctx, failed, last)
+	}
 }
 
 // expire ends the wait of an episode, unless it is still in quarantine.
@@ -279,22 +312,5 @@ func (s *Sweeper) store() error {
 		return fmt.Errorf("store checkpoint: %w", err)
 	}
 	s.stored = done
-	return nil
-}
-
-// persist tries until it succeeds or the context ends.
-func (s *Sweeper) persist(ctx context.Context, try func() error) error {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = firstRetry, lastRetry
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := try()
-		if err != nil && ctx.Err() == nil {
-			s.c.Logger.LogAttrs(ctx, slog.LevelError, "quarantine cannot be swept", slog.String("error", err.Error()))
-		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0))
-	if err != nil {
-		return fmt.Errorf("sweep quarantine: %w", err)
-	}
 	return nil
 }
