@@ -139,6 +139,9 @@ func (m *memories) oneSubject(it *item) error {
 		case events.EpisodeCaptured:
 			subject = e.Subject
 		case events.EpisodeForgotten:
+			if e.Subject == "" {
+				continue
+			}
 			subject = e.Subject
 		default:
 			continue

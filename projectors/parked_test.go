@@ -120,6 +120,26 @@ func TestPoisonParksItsAggregateOnly(t *testing.T) {
 	}
 }
 
+// TestTombstoneOfNobody holds that a tombstone that names no subject, of an episode that was dropped in quarantine, folds to
+// nothing.
+func TestTombstoneOfNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.capture(t, "acme", "anna", "stays")
+	id := w.id("episode")
+	w.append(t, "acme", events.KindEpisode, id, events.EpisodeDropped{Subject: c.sid})
+	w.append(t, "acme", events.KindEpisode, id, events.EpisodeForgotten{Erasure: w.id("erasure")})
+	v := start(t, w.config(vfs.NewMem()))
+	defer v.close(t)
+	v.waitFor(t, w.head)
+	checkViews(t, v.Views, w.model(t, w.head))
+	for _, name := range []string{Facts, Memories, Traces} {
+		if st := statusOf(t, v.Views, name); st.Parked != 0 || !st.Healthy {
+			t.Errorf("%s: parked %d, healthy %v", name, st.Parked, st.Healthy)
+		}
+	}
+}
+
 // TestTombstonesDoNotWait holds that a forget reaches what is parked, and what is on an aggregate with something parked.
 func TestTombstonesDoNotWait(t *testing.T) {
 	t.Parallel()

@@ -91,9 +91,13 @@ func (f *slotFold) removeFact(s *slotState, fs *factState) error {
 	})
 }
 
-// forgetEpisode buries an episode and masks the facts that had no other source.
+// forgetEpisode buries an episode and masks the facts that had no other source. A tombstone that names no subject is of an
+// episode that was dropped in quarantine, which no view ever had: there is nothing to bury.
 func (f *slotFold) forgetEpisode(ctx context.Context, r *events.Recorded, ev events.EpisodeForgotten) error {
 	t, sid, id := r.Aggregate.Tenant, ev.Subject, r.Aggregate.ID
+	if sid == "" {
+		return nil
+	}
 	if dead, err := f.e.tombs.subject(t, sid); dead || err != nil {
 		return err
 	}

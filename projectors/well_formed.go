@@ -17,7 +17,7 @@ func wellFormed(e events.Event) bool {
 	case events.EpisodeDropped:
 		return events.ValidToken(e.Subject)
 	case events.EpisodeForgotten:
-		return events.ValidToken(e.Subject)
+		return optionalTokens(e.Subject) // one of nobody folds to nothing
 	case events.SourceRevised:
 		return events.ValidToken(e.Revision)
 	case events.FactProposed:

@@ -35,7 +35,7 @@ func (e *Eraser) buryBatch(ctx context.Context, j *job, list []*target) error {
 	var batch []events.Pending
 	var of []*target
 	for _, t := range list {
-		if t.Position == 0 || t.position != 0 {
+		if t.Position == 0 || t.position != 0 || t.Subject == "" {
 			continue
 		}
 		of = append(of, t)
@@ -61,7 +61,8 @@ func (e *Eraser) buryBatch(ctx context.Context, j *job, list []*target) error {
 
 // buryEpisode appends one tombstone, or finds the one that is there. An episode
 // whose event is not there, as of one in quarantine, gets its tombstone too: the
-// event can then never follow.
+// event can then never follow. No tombstone is appended that names no subject: the
+// error is then events.ErrCorrupt.
 func (e *Eraser) buryEpisode(ctx context.Context, j *job, t *target) error {
 	agg := events.Aggregate{Tenant: j.token, Kind: events.KindEpisode, ID: t.ID}
 	for range maxTries {
@@ -74,6 +75,9 @@ func (e *Eraser) buryEpisode(ctx context.Context, j *job, t *target) error {
 				t.erasure, t.position = f.Erasure, last.Position
 				return nil
 			}
+		}
+		if t.Subject == "" {
+			return fmt.Errorf("append tombstone: no subject: %w", events.ErrCorrupt)
 		}
 		ack, err := e.log.Append(ctx, e.episodeTombstone(j, t, last.Position), events.Expect(last.Position))
 		if errors.Is(err, events.ErrConflict) {

@@ -48,7 +48,29 @@ func (e *Eraser) find(ctx context.Context, j *job, id string) (target, error) {
 	if n.Kind != events.KindEpisode && n.Kind != events.KindFact {
 		return target{}, events.ErrNotFound // a trace, or a key of a command
 	}
+	if n.Kind == events.KindEpisode && j.blind {
+		last, err := e.log.Last(ctx, events.Aggregate{Tenant: j.token, Kind: events.KindEpisode, ID: id})
+		if err != nil && !errors.Is(err, events.ErrNoCommits) {
+			return target{}, fmt.Errorf("read episode: %w", err)
+		}
+		if detained(last.Events) {
+			return target{}, events.ErrNotFound
+		}
+	}
 	return target{Record: Record{Kind: n.Kind, ID: id, Aggregate: n.Aggregate, Subject: rec.Scope().Subject}}, nil
+}
+
+// detained says whether an episode that these are the last events of waits in
+// quarantine or was dropped there: nobody but a reviewer is shown that it is there.
+func detained(last []events.Event) bool {
+	return slices.ContainsFunc(last, func(ev events.Event) bool {
+		switch ev.(type) {
+		case events.EpisodeQuarantined, events.EpisodeDropped:
+			return true
+		default:
+			return false
+		}
+	})
 }
 
 // findWithoutKey finds an episode by the log and a fact by the views, which know
@@ -78,8 +100,11 @@ func (e *Eraser) findWithoutKey(ctx context.Context, j *job, id string) (target,
 }
 
 // episodeWithoutKey tells the tombstone of an episode, that of its subject and an
-// episode without one apart.
+// episode without one, such as one that was dropped in quarantine, apart.
 func (e *Eraser) episodeWithoutKey(ctx context.Context, j *job, id string, last events.Recorded) (target, error) {
+	if j.blind && detained(last.Events) {
+		return target{}, events.ErrNotFound
+	}
 	t := target{Record: Record{Kind: events.KindEpisode, ID: id, Aggregate: id}}
 	for _, ev := range last.Events {
 		switch ev := ev.(type) {
@@ -87,6 +112,10 @@ func (e *Eraser) episodeWithoutKey(ctx context.Context, j *job, id string, last 
 			t.Subject = ev.Subject
 			return t, nil
 		case events.EpisodeCaptured:
+			t.Subject = ev.Subject
+		case events.EpisodeQuarantined:
+			t.Subject = ev.Subject
+		case events.EpisodeDropped:
 			t.Subject = ev.Subject
 		default:
 		}

@@ -138,6 +138,9 @@ func (s *State) apply(e events.Event, r *events.Recorded) {
 			EpisodeCaptured: e, ID: id, Position: r.Position, RecordedAt: r.RecordedAt, Principal: r.Principal,
 		}
 	case events.EpisodeForgotten:
+		if e.Subject == "" { // it was dropped in quarantine: it never was there
+			return
+		}
 		if _, dead := s.EpisodeTombs[Key{t, id}]; dead || s.subjectGone(t, e.Subject) {
 			return
 		}

@@ -149,6 +149,9 @@ func (a *application) bury(ctx context.Context) error {
 func eventOf(t ledger.Tombstone) (events.Event, bool) {
 	switch t.Kind { //nolint:exhaustive // Nothing else has a tombstone.
 	case events.KindEpisode:
+		if t.Subject == "" { // of what was dropped in quarantine: nothing to forget
+			return nil, false
+		}
 		return events.EpisodeForgotten{Subject: t.Subject, Erasure: t.Erasure}, true
 	case events.KindFact:
 		return events.FactForgotten{Fact: t.Record, Subject: t.Subject, Erasure: t.Erasure}, true
