@@ -142,6 +142,7 @@ func TestConsents(t *testing.T) {
 	for id, want := range map[string]int{under: http.StatusGone, beside: http.StatusOK, other: http.StatusOK} {
 		f.do(token, http.MethodGet, "/v1/episodes/"+id, nil, want)
 	}
+	f.do(token, http.MethodPut, path, obj{"granted": true}, http.StatusOK)
 	later := f.capture(token, "maria", "Maria is well.", "category", "health")
 	f.close()
 	f.start() // which must not take back what came later
