@@ -161,5 +161,16 @@ func each[T any](field string, list []T, check func(field string, v T) error) er
 }
 
 func source(field string, s events.Source) error {
-	return first(required(field+".kind", s.Kind), required(field+".ref", s.Ref), name(field+".revision", s.Revision))
+	return first(
+		required(field+".kind", s.Kind), trimmed(field+".kind", s.Kind), required(field+".ref", s.Ref),
+		name(field+".revision", s.Revision), trimmed(field+".revision", s.Revision),
+	)
+}
+
+// trimmed refuses blanks around a name that is compared as it is: nobody sees them.
+func trimmed(field, s string) error {
+	if strings.TrimSpace(s) != s {
+		return malformed("surrounding_blank", field, "must not begin or end with a blank")
+	}
+	return nil
 }

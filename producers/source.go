@@ -27,7 +27,7 @@ func (r ReviseRequest) validate(now time.Time) error {
 	if r.Source.Revision != "" {
 		return malformed("not_allowed", "source.revision", "must be given as revision")
 	}
-	return first(required("revision", r.Revision), past("effective_at", r.EffectiveAt, now))
+	return first(required("revision", r.Revision), trimmed("revision", r.Revision), past("effective_at", r.EffectiveAt, now))
 }
 
 // ReviseSource makes a revision of a source the current one. By that one commit
@@ -37,7 +37,8 @@ func (r ReviseRequest) validate(now time.Time) error {
 // makes what was taken from that one current again.
 //
 // The revision that is current already is not written again, whatever its time:
-// the answer is the position of the commit that made it so. The caller needs a role
+// the answer is the position of the commit that made it so, and stays that under the
+// same key, whatever is current by then. The caller needs a role
 // of agent with at least a user's trust, of reviewer or of admin. The errors are
 // ErrForbidden, an InputError, ErrKeyReused and the log's.
 func (g *Gateway) ReviseSource(ctx context.Context, caller events.Caller, key string, r ReviseRequest) (Written, error) {
@@ -64,6 +65,12 @@ func (g *Gateway) ReviseSource(ctx context.Context, caller events.Caller, key st
 		Revision: token.Revision(t, r.Revision), EffectiveAt: events.Micro(r.EffectiveAt.Or(now)),
 	}
 	c.Events = []events.Event{revised}
+	var said *alreadyCurrent
+	if key != "" {
+		if said, err = g.alreadyCurrent(ctx, t, c.ID, r); err != nil {
+			return Written{}, err
+		}
+	}
 	for range maxTries {
 		state, before, err := g.revisions(ctx, &c)
 		switch {
@@ -74,9 +81,15 @@ func (g *Gateway) ReviseSource(ctx context.Context, caller events.Caller, key st
 				return Written{}, events.ErrKeyReused
 			}
 			return Written{Position: before.At}, nil
+		case said != nil && said.position > 0:
+			return Written{Position: said.position}, nil
 		}
 		if n := len(state.Revisions); n > 0 && state.Revisions[n-1].Revision == revised.Revision {
-			return Written{Position: state.Revisions[n-1].At}, nil
+			position := state.Revisions[n-1].At
+			if said != nil {
+				position, err = said.keep(ctx, g.keys, position)
+			}
+			return Written{Position: position}, err
 		}
 		ack, err := g.log.Append(ctx, c, events.Expect(state.Position))
 		switch {

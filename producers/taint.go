@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 	"github.com/annals-memory/annals/events/token"
 )
 
-// kindTrace is the kind of a source that is a recall: its ref is the id.
+// kindTrace is the kind of a source that is a recall, in whatever case: its ref is the
+// id.
 const kindTrace = "trace"
 
 // RecallWindow is how long a recall is taken as the context of what its principal
@@ -75,7 +77,7 @@ func lowestOf(e *events.TraceRecalled, unknown events.Trust) events.Trust {
 func (h *hearing) of(ctx context.Context, named []string, sources ...events.Source) (heard, error) {
 	ids := slices.Clone(named)
 	for _, s := range sources {
-		if s.Kind == kindTrace {
+		if strings.EqualFold(s.Kind, kindTrace) {
 			ids = append(ids, s.Ref)
 		}
 	}

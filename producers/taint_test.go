@@ -70,6 +70,7 @@ func TestTracesLowerTrust(t *testing.T) {
 			"unknown":          {[]string{someID}, nil, events.TrustExternal, 1, events.TrustTool},
 			"another tenant's": {[]string{theirs}, nil, events.TrustExternal, 1, events.TrustTool},
 			"as a source":      {nil, []events.Source{{Kind: "trace", Ref: tool}}, events.TrustTool, 1, events.TrustTool},
+			"in capitals":      {nil, []events.Source{{Kind: "Trace", Ref: tool}}, events.TrustTool, 1, events.TrustTool},
 			"no id":            {nil, []events.Source{{Kind: "trace", Ref: "maria@example.org"}}, events.TrustExternal, 0, events.TrustTool},
 			"twice":            {[]string{tool}, []events.Source{{Kind: "trace", Ref: tool}}, events.TrustTool, 1, events.TrustTool},
 		} {
