@@ -122,7 +122,11 @@ func (op *operation) outcome() string {
 		return "FAILED"
 	}
 	verdict := "equal"
-	if op.State == "failed" {
+	switch {
+	case op.State != "failed":
+	case op.Parked > 0 && op.OldDigest == op.NewDigest:
+		verdict = fmt.Sprintf("%d PARKED", op.Parked)
+	default:
 		verdict = "NOT EQUAL"
 	}
 	return fmt.Sprintf("%s at %d (%.12s, %.12s)", verdict, op.Position, op.OldDigest, op.NewDigest)

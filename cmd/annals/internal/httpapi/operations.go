@@ -24,7 +24,7 @@ type Operation struct {
 	Position uint64 `json:"position"`
 	Head     uint64 `json:"head"`
 	// Folded is how many parked commits a retry has folded or found gone from
-	// the log, Parked how many are left.
+	// the log, Parked how many are left; a verify tells the latter, too.
 	Folded    int    `json:"folded,omitzero"`
 	Parked    uint64 `json:"parked,omitzero"`
 	OldDigest string `json:"old_digest,omitempty"`
@@ -112,6 +112,12 @@ func (o *operations) carryOut(ctx context.Context, id string) error {
 		if err == nil && !r.OK {
 			err = fmt.Errorf("%d records differ from a fresh fold of the log", r.Differing)
 		}
+		// A fresh fold parks what the view has parked: that they are equal does not say
+		// that either has all that is in the log.
+		op.Parked = o.parked(ctx, op.Projection)
+		if err == nil && op.Parked > 0 {
+			err = fmt.Errorf("equal to a fresh fold of the log, but %d commits are parked", op.Parked)
+		}
 	}
 	o.change(id, func(done *Operation) {
 		done.State, done.OldDigest, done.NewDigest, done.Position = stateDone, old, fresh, op.Position
@@ -125,6 +131,16 @@ func (o *operations) carryOut(ctx context.Context, id string) error {
 			slog.String("projection", op.Projection), slog.String("error", err.Error()))
 	}
 	return err
+}
+
+// parked is how many commits a view has parked.
+func (o *operations) parked(ctx context.Context, view string) uint64 {
+	for _, s := range o.views.Status(ctx) {
+		if s.Projection == view {
+			return s.Parked
+		}
+	}
+	return 0
 }
 
 func (o *operations) change(id string, f func(*Operation)) {

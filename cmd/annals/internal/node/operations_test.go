@@ -60,6 +60,10 @@ func TestRetryOfParked(t *testing.T) {
 		if a := f.operate(name, "retry"); get[string](a, "state") != "failed" || get[float64](a, "parked") != 1 {
 			t.Errorf("%s: retry of what is no commit: %s", name, a.body)
 		}
+		a := f.operate(name, "verify")
+		if get[string](a, "state") != "failed" || get[float64](a, "parked") != 1 || get[string](a, "old_digest") != get[string](a, "new_digest") {
+			t.Errorf("%s: verify with what is no commit: %s", name, a.body)
+		}
 	}
 	if err := f.Ledger().Checkpoint(t.Context()); err != nil { // what is erased below was there
 		t.Fatal(err)
