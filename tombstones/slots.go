@@ -135,7 +135,7 @@ func (e *Eraser) changeSlot(ctx context.Context, j *job, id string, slot *events
 }
 
 // buryFacts forgets facts, together with the candidates of equal value that were
-// merged into them, and returns all tombstones of the erasure in their slots. Facts that are in no slot, because the
+// merged into them and those that a reviewer edited them into, and returns all tombstones of the erasure in their slots. Facts that are in no slot, because the
 // command that would have made them never got so far, have nothing to forget; if
 // all are, the error is ErrNotFound.
 func (e *Eraser) buryFacts(ctx context.Context, j *job, list []*target) (graves []ledger.Tombstone, err error) {
@@ -174,14 +174,25 @@ func (e *Eraser) buryFacts(ctx context.Context, j *job, list []*target) (graves 
 	return graves, nil
 }
 
-// buryIn are the tombstones that are missing.
+// buryIn are the tombstones that are missing. What was made of a fact goes before
+// it, so that whoever goes on from half of them still finds the way.
 func buryIn(s *events.Slot, group []*target, erasure string) []events.Event {
+	doomed := make(map[string]bool)
+	for _, t := range group {
+		doomed[t.ID] = true
+	}
 	var out []events.Event
-	for _, f := range s.Facts {
-		asked := slices.ContainsFunc(group, func(t *target) bool {
-			return t.ID == f.Fact || (f.Status == events.StatusMerged && f.Decision.Into == t.ID)
-		})
-		if asked && f.Status != events.StatusDeleted {
+	for changed := true; changed; { // an edit comes after what it edits, what is merged on either side
+		changed = false
+		for _, f := range s.Facts {
+			merged := f.Status == events.StatusMerged && doomed[f.Decision.Into]
+			if !doomed[f.Fact] && (merged || f.Edits != "" && doomed[f.Edits]) {
+				doomed[f.Fact], changed = true, true
+			}
+		}
+	}
+	for _, f := range slices.Backward(s.Facts) {
+		if doomed[f.Fact] && f.Status != events.StatusDeleted {
 			out = append(out, events.FactForgotten{Fact: f.Fact, Subject: f.Subject, Erasure: erasure})
 		}
 	}
