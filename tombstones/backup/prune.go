@@ -16,9 +16,10 @@ const (
 	suffix   = ".annals"
 )
 
-// FileName is the name of an artefact in a directory: kind, time and position.
+// FileName is the name of an artefact in a directory: kind, time and position, so
+// that of one kind the newest is the last.
 func FileName(m Manifest) string {
-	return fmt.Sprintf("%s-%s-%d%s", m.Kind, m.MadeAt.UTC().Format(nameTime), m.Last, suffix)
+	return fmt.Sprintf("%s-%s-%012d%s", m.Kind, m.MadeAt.UTC().Format(nameTime), m.Last, suffix)
 }
 
 // parseName returns kind and time of a file that [FileName] named.
