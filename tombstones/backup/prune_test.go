@@ -31,7 +31,7 @@ func TestPrune(t *testing.T) {
 	old, err := backup.Old(dir, keep, now)
 	must(t, err)
 	if diff := cmp.Diff([]string{
-		"data-20260831T120000Z-7.annals", "keys-20260831T120000Z-7.annals", "keys-20260902T120000Z-7.annals", "keys-20261030T120000Z-7.annals",
+		"data-20260831T120000Z-000000000007.annals", "keys-20260831T120000Z-000000000007.annals", "keys-20260902T120000Z-000000000007.annals", "keys-20261030T120000Z-000000000007.annals",
 	}, old); diff != "" {
 		t.Error(diff)
 	}
@@ -45,7 +45,7 @@ func TestPrune(t *testing.T) {
 	old, err = backup.Old(dir, keep, now.AddDate(10, 0, 0))
 	must(t, err)
 	for _, name := range old {
-		if name == "data-20261129T120000Z-7.annals" || name == "keys-20261129T120000Z-7.annals" {
+		if name == "data-20261129T120000Z-000000000007.annals" || name == "keys-20261129T120000Z-000000000007.annals" {
 			t.Errorf("%s is the newest", name)
 		}
 	}
