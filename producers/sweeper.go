@@ -215,12 +215,7 @@ func (s *Sweeper) sweep(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		over, err := true, error(nil)
-		if w.complete != nil {
-			err = w.complete(ctx)
-		} else {
-			over, err = s.expire(ctx, a)
-		}
+		over, err := s.end(ctx, a, w)
 		switch {
 		case err != nil:
 			failed, last = failed+1, err
@@ -235,6 +230,14 @@ func (s *Sweeper) sweep(ctx context.Context) {
 	if failed > 0 {
 		s.note(ctx, failed, last)
 	}
+}
+
+// end does what is left to do with one episode, and says whether that was all.
+func (s *Sweeper) end(ctx context.Context, a events.Aggregate, w waiting) (over bool, err error) {
+	if w.complete != nil {
+		return true, w.complete(ctx)
+	}
+	return s.expire(ctx, a)
 }
 
 // expire ends the wait of an episode, unless it is still in quarantine.

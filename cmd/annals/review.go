@@ -133,13 +133,23 @@ func (r *reviewItem) says() string {
 // not shown could be anything.
 func (r *reviewItem) details() []string {
 	list := []struct{ name, value string }{
-		{"category", r.Category}, {"observed at", r.ObservedAt}, {"valid from", r.ValidFrom}, {"valid to", r.ValidTo},
-		{"expires at", r.ExpiresAt}, {"provenance", string(r.Provenance)},
+		{"category", r.Category},
+		{"observed at", r.ObservedAt},
+		{"valid from", r.ValidFrom},
+		{"valid to", r.ValidTo},
+		{"expires at", r.ExpiresAt},
+		{"provenance", string(r.Provenance)},
 	}
 	if e := r.Episode; e != nil {
 		list = append(list, []struct{ name, value string }{
-			{"occurred at", e.OccurredAt}, {"session", e.Session}, {"actors", string(e.Actors)}, {"action", e.Action},
-			{"outcome", e.Outcome}, {"source", string(e.Source)}, {"entities", string(e.Entities)}, {"metadata", string(e.Metadata)},
+			{"occurred at", e.OccurredAt},
+			{"session", e.Session},
+			{"actors", string(e.Actors)},
+			{"action", e.Action},
+			{"outcome", e.Outcome},
+			{"source", string(e.Source)},
+			{"entities", string(e.Entities)},
+			{"metadata", string(e.Metadata)},
 		}...)
 	}
 	var lines []string

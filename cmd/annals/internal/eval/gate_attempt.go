@@ -45,8 +45,6 @@ type attempt struct {
 	// arrived are the ids of what arrived, by variant and text; none if the door did
 	// not take it.
 	arrived map[string][][]string
-	// borrowed are what a user has said, by text.
-	borrowed []string
 	// suffix is of the predicates, so that what is tried again has slots of its own.
 	suffix string
 
