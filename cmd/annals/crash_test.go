@@ -106,20 +106,27 @@ func (tr *traffic) run(ctx context.Context, c *client.Client, worker, round int,
 // that a slow machine tests as much as a quick one.
 const perRound = 6
 
-func (tr *traffic) count() int {
+func (tr *traffic) count() (acks, facts int) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	return tr.acks
+	return tr.acks, len(tr.facts)
 }
 
-// outlast returns after d, and not before that many captures are acknowledged
-// in all; a server that takes none for ten seconds is not waited for.
-func (tr *traffic) outlast(acks int, d time.Duration) {
+// outlast returns after d, and not before so many more captures are acknowledged,
+// and in all that many facts; a server that takes none for ten seconds is not
+// waited for.
+func (tr *traffic) outlast(captures, facts int, d time.Duration) {
+	enough := func() bool {
+		acks, known := tr.count()
+		return acks >= captures && known >= facts
+	}
+	acks, _ := tr.count()
+	captures += acks
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	begun := time.Now()
 	for now := range tick.C {
-		if gone := now.Sub(begun); gone >= d && (tr.count() >= acks || gone > 10*time.Second) {
+		if gone := now.Sub(begun); gone >= d && (enough() || gone > 10*time.Second) {
 			return
 		}
 	}
@@ -161,7 +168,7 @@ func TestKill(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, uint64(round*4+w+1)))
 			wg.Go(func() { tr.run(ctx, s.Client, w, round, r) })
 		}
-		tr.outlast(tr.count()+perRound, time.Duration(20+rng.IntN(400))*time.Millisecond)
+		tr.outlast(perRound, (round+1)/2, time.Duration(20+rng.IntN(400))*time.Millisecond)
 		s.kill()
 		cancel()
 		wg.Wait()

@@ -274,6 +274,7 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 // openCore makes what works on log and keys, in the order of the data's way.
 func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams, model embed.Embedder) error {
 	var err error
+	scanner := guard.Default() // takes tens of milliseconds to make
 	n.suppressed, err = suppression.New(suppression.Config{Log: n.log, Now: time.Now, NewID: newID})
 	if err != nil {
 		return fmt.Errorf("suppression: %w", err)
@@ -281,7 +282,7 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	n.gateway, err = producers.New(producers.Config{
 		Suppressed: n.suppressed,
 		Log:        n.log, Keys: n.keys, Quarantine: streams.Quarantine(), Ledger: n.ledger, Now: time.Now, NewID: newID,
-		Logger: o.Logger, Scanner: guard.Default(),
+		Logger: o.Logger, Scanner: scanner,
 	})
 	if err != nil {
 		return fmt.Errorf("producers: %w", err)
@@ -316,7 +317,7 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	}
 	n.queryConfig = query.Config{
 		Views: n.views, Keys: n.keys, Log: n.log, Traces: traces{n.gateway}, Model: encoder{model}, Now: time.Now,
-		Tuner: inForce{n.gateway}, Quarantine: quarantined{streams.Quarantine()}, Deadlines: inForce{n.gateway}, Scanner: guard.Default(),
+		Tuner: inForce{n.gateway}, Quarantine: quarantined{streams.Quarantine()}, Deadlines: inForce{n.gateway}, Scanner: scanner,
 	}
 	n.query, err = query.New(n.queryConfig)
 	if err != nil {
