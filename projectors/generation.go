@@ -111,6 +111,26 @@ func (g *generation) readersBefore(epoch uint64) (n int, left <-chan struct{}) {
 	return n, g.left
 }
 
+// flush writes down what the store has only in memory, unless it cannot, as on a full disk: then a flush would be tried for
+// ever, and what is lost is folded from the log again.
+func (g *generation) flush() error {
+	done, err := g.db.AsyncFlush()
+	if err != nil {
+		return fmt.Errorf("flush view: %w", err)
+	}
+	for {
+		moved := g.work.next()
+		if g.failed.Load() {
+			return nil
+		}
+		select {
+		case <-done:
+			return nil
+		case <-moved:
+		}
+	}
+}
+
 // release lets go of a reference. The last one closes the store.
 func (g *generation) release() error {
 	g.mu.Lock()

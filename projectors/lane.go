@@ -447,11 +447,7 @@ func (l *lane) close() error {
 	l.closed = true
 	g := l.serving
 	l.mu.Unlock()
-	err := g.db.Flush()
-	if err != nil {
-		err = fmt.Errorf("flush view: %w", err)
-	}
-	return errors.Join(err, g.release())
+	return errors.Join(g.flush(), g.release())
 }
 
 func (l *lane) status(head uint64, asked bool) Status {
