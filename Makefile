@@ -17,14 +17,14 @@ LINT := $(GO) tool -modfile=.ci/tools.mod golangci-lint
 # What is shipped is built without C; only the race detector needs it.
 export CGO_ENABLED := 0
 
-.PHONY: help test build vet sources fmt lint cross race rig fuzz bench demo cover
+.PHONY: help test build vet sources fmt lint cross race cluster rig fuzz bench demo cover
 
 ## help: list the targets
 help:
 	@sed -n 's/^## \([a-z]*\): */\1|/p' Makefile | while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
 
 ## test: everything that decides about a change, as CI runs it
-test: build sources vet lint cross race rig fuzz
+test: build sources vet lint cross race cluster rig fuzz
 
 ## build: compile all packages; the binary goes to bin/
 build:
@@ -64,6 +64,11 @@ cross:
 race:
 	@echo "== race"
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(PKGS)
+
+## cluster: forgetting on three servers, too slow for the race detector
+cluster:
+	@echo "== cluster"
+	$(GO) test -run '^TestClusterForgets$$' ./cmd/annals/internal/node
 
 ## rig: what the scan of the disk finds when nothing is encrypted
 rig:

@@ -21,10 +21,20 @@ func CategoryName(name string) string {
 		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
 			return -1
 		}
-		return r
+		return oneCase(r)
 	}, folded)
 	if out := norm.NFKC.String(strings.Join(strings.Fields(shown), " ")); out != "" {
 		return out
 	}
 	return NFC(name)
+}
+
+// oneCase is the same for all letters that differ in case alone, also for those of
+// scripts that the folding takes from small to capital.
+func oneCase(r rune) rune {
+	first := r
+	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+		first = min(first, other)
+	}
+	return unicode.ToLower(first)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/producers/embed"
-	"github.com/annals-memory/annals/producers/embed/uselite"
 	"github.com/annals-memory/annals/tombstones"
 	"github.com/annals-memory/annals/tombstones/backup"
 	"github.com/annals-memory/annals/tombstones/ledger"
@@ -135,11 +134,7 @@ func (f *fixture) parked() (n uint64) {
 
 func vectorsOf(t *testing.T, texts ...string) [][]float64 {
 	t.Helper()
-	model, err := uselite.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	vectors, err := model.Embed(t.Context(), texts, embed.Document)
+	vectors, err := model(t).Embed(t.Context(), texts, embed.Document)
 	if err != nil {
 		t.Fatal(err)
 	}

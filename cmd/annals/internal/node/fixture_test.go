@@ -38,6 +38,9 @@ func openWith(t *testing.T, o node.Options) *fixture {
 	t.Helper()
 	f := &fixture{t: t, dir: t.TempDir()}
 	o.Data = f.dir
+	if o.Model == nil && o.EmbedURL == "" {
+		o.Model = model(t)
+	}
 	f.options = o
 	f.start()
 	t.Cleanup(func() {

@@ -15,7 +15,6 @@ import (
 	"github.com/annals-memory/annals/cmd/annals/internal/residue"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/producers/embed"
-	"github.com/annals-memory/annals/producers/embed/uselite"
 	"github.com/annals-memory/annals/tombstones/scan"
 )
 
@@ -246,11 +245,7 @@ func TestNothingStandsInClear(t *testing.T) {
 	external := obj{"subject": subject, "text": "external " + word, "source": obj{"kind": "mail", "ref": word}, "channel_trust": "external"}
 	f.do(token, http.MethodPost, "/v1/episodes", external, http.StatusCreated)
 	f.settle()
-	model, err := uselite.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	vectors, err := model.Embed(t.Context(), []string{text}, embed.Document)
+	vectors, err := model(t).Embed(t.Context(), []string{text}, embed.Document)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,12 +25,11 @@ import (
 	"github.com/annals-memory/annals/cmd/annals/internal/node"
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/producers/embed"
-	"github.com/annals-memory/annals/producers/embed/uselite"
 	"github.com/annals-memory/annals/tombstones"
 )
 
 var (
-	interleavings = flag.Int("interleavings", 60, "how many pairs of a forget and another call on the same subject are to run at the same time")
+	interleavings = flag.Int("interleavings", 30, "how many pairs of a forget and another call on the same subject are to run at the same time")
 	worldSeed     = flag.Uint64("seed", 0, "live through the world of this seed alone; 0 is as many as are needed")
 )
 
@@ -108,11 +107,7 @@ type world struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
-	inner, err := uselite.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &lateModel{Embedder: inner, asked: map[string][][]float32{}}
+	m := &lateModel{Embedder: model(t), asked: map[string][][]float32{}}
 	w := &world{history: newHistory(), seed: seed, model: m, tokens: map[string]string{}}
 	logger := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	w.f = openWith(t, node.Options{Durability: "process", Model: m, Logger: logger})
