@@ -82,13 +82,6 @@ func (v *Views) WaitFor(ctx context.Context, position uint64) error {
 	return nil
 }
 
-// WaitDenied returns when readers of every serving view see nothing any more of what a tombstone at the position ends, which is
-// when it is folded: it takes no longer the more is kept of the subject. The rows may still be there; they are cleared beside the
-// commits that come after. If the context ends first, the error matches [events.ErrBehind].
-func (v *Views) WaitDenied(ctx context.Context, position uint64) error {
-	return v.WaitFor(ctx, position)
-}
-
 // Position returns the lowest position of the serving views.
 func (v *Views) Position() uint64 {
 	lowest := v.lanes[0].position()

@@ -36,14 +36,6 @@ func (v ErasingViews) WaitFor(ctx context.Context, position uint64) error {
 	return nil
 }
 
-// WaitDenied implements [tombstones.Views].
-func (v ErasingViews) WaitDenied(ctx context.Context, position uint64) error {
-	if err := v.views.WaitDenied(ctx, position); err != nil {
-		return fmt.Errorf("wait for position: %w", err)
-	}
-	return nil
-}
-
 // Snapshot implements [tombstones.Views].
 func (v ErasingViews) Snapshot(ctx context.Context) (tombstones.Snapshot, error) {
 	snap, err := v.views.Snapshot(ctx)

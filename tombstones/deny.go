@@ -28,7 +28,7 @@ func (s *saga) deny(ctx context.Context, matched int, position uint64) error {
 			return err
 		}
 	}
-	if err := s.waitWith(ctx, position, s.views.WaitDenied); err != nil {
+	if err := s.wait(ctx, position); err != nil {
 		return err
 	}
 	if s.account.state.Level != "" {

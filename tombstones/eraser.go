@@ -313,16 +313,12 @@ func (e *cutOffError) Unwrap() error { return e.error }
 
 // wait waits for the views up to the limit.
 func (e *Eraser) wait(ctx context.Context, position uint64) error {
-	return e.waitWith(ctx, position, e.views.WaitFor)
-}
-
-func (e *Eraser) waitWith(ctx context.Context, position uint64, wait func(context.Context, uint64) error) error {
 	if position == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.patience)
 	defer cancel()
-	if err := wait(ctx, position); err != nil {
+	if err := e.views.WaitFor(ctx, position); err != nil {
 		if errors.Is(err, events.ErrBehind) {
 			return fmt.Errorf("wait for views: %w", err)
 		}

@@ -292,18 +292,10 @@ type gate struct {
 }
 
 func (g *gate) WaitFor(ctx context.Context, position uint64) error {
-	return g.pass(ctx, position, g.Views.WaitFor)
-}
-
-func (g *gate) WaitDenied(ctx context.Context, position uint64) error {
-	return g.pass(ctx, position, g.Views.WaitDenied)
-}
-
-func (g *gate) pass(ctx context.Context, position uint64, wait func(context.Context, uint64) error) error {
 	g.once.Do(func() { close(g.entered) })
 	select {
 	case <-g.open:
-		return wait(ctx, position)
+		return g.Views.WaitFor(ctx, position)
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", events.ErrBehind, ctx.Err())
 	}

@@ -12,10 +12,6 @@ type Views interface {
 	// WaitFor returns when every serving view has folded the position; the
 	// error matches events.ErrBehind if the context ends first.
 	WaitFor(ctx context.Context, position uint64) error
-	// WaitDenied returns when no serving view shows anything any more of what a
-	// tombstone at the position ends, which may be before it is folded; the error is
-	// that of WaitFor.
-	WaitDenied(ctx context.Context, position uint64) error
 	// Snapshot returns the views as they stand. It must be closed.
 	Snapshot(ctx context.Context) (Snapshot, error)
 }
