@@ -13,6 +13,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/internal/nodetest"
 	"github.com/annals-memory/annals/producers"
 )
 
@@ -152,11 +153,15 @@ func TestQuarantineKeepsTheCommit(t *testing.T) {
 	if err != nil || again != c || c.Position == 0 {
 		t.Fatalf("%+v then %+v, %v", c, again, err)
 	}
-	p, ok := s.quarantine.(*pen)
-	if !ok || len(p.kept) != 1 {
-		t.Fatalf("%d in quarantine", len(p.kept))
+	p, ok := s.quarantine.(*nodetest.Quarantine)
+	if !ok || p.Len() != 1 {
+		t.Fatalf("%d in quarantine", p.Len())
 	}
-	r, err := events.Decode(p.kept[f.tenant().Token()+"/"+c.ID])
+	m, err := p.Get(t.Context(), f.tenant().Token(), c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := events.Decode(m)
 	if err != nil || r.ID != c.ID || r.Aggregate.Kind != events.KindEpisode {
 		t.Fatalf("%+v, %v", r, err)
 	}

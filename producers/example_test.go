@@ -13,6 +13,7 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/memlog"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/internal/nodetest"
 	"github.com/annals-memory/annals/producers"
 )
 
@@ -33,7 +34,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	g, err := producers.New(producers.Config{
-		Log: memlog.New("example", now), Keys: keys, Quarantine: &pen{}, Now: now, NewID: newID,
+		Log: memlog.New("example", now), Keys: keys, Quarantine: nodetest.NewQuarantine(now), Now: now, NewID: newID,
 	})
 	if err != nil {
 		log.Fatal(err)

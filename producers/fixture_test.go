@@ -1,9 +1,7 @@
 package producers_test
 
 import (
-	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/annals-memory/annals/events/memlog"
 	"github.com/annals-memory/annals/events/natslog"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/internal/nodetest"
 	"github.com/annals-memory/annals/producers"
 )
 
@@ -42,7 +41,7 @@ func inMemory(tb testing.TB) store {
 	tb.Helper()
 	return store{
 		log: memlog.New("test", start), rows: seal.NewMemRows(), root: newRoot(tb),
-		quarantine: &pen{kept: map[string]events.Message{}, now: start},
+		quarantine: nodetest.NewQuarantine(start),
 	}
 }
 
@@ -81,49 +80,6 @@ func newRoot(tb testing.TB) seal.Root {
 		tb.Fatal(err)
 	}
 	return root
-}
-
-// pen is a quarantine in memory.
-type pen struct {
-	mu   sync.Mutex
-	kept map[string]events.Message
-	now  func() time.Time
-}
-
-// expire lets go of everything.
-func (p *pen) expire() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	clear(p.kept)
-}
-
-func (p *pen) Get(_ context.Context, tenant, id string) (events.Message, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m, ok := p.kept[tenant+"/"+id]
-	if !ok {
-		return events.Message{}, events.ErrNoCommits
-	}
-	return m, nil
-}
-
-func (p *pen) Remove(_ context.Context, tenant, id string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.kept, tenant+"/"+id)
-	return nil
-}
-
-func (*pen) Age() time.Duration { return 15 * time.Minute }
-
-func (p *pen) Put(_ context.Context, tenant, id string, m events.Message) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, there := p.kept[tenant+"/"+id]; !there {
-		m.RecordedAt = p.now()
-		p.kept[tenant+"/"+id] = m
-	}
-	return nil
 }
 
 // fixture is one gateway on a store, with keys of its own as another process

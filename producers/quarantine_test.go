@@ -14,6 +14,7 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/memlog"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/internal/nodetest"
 	"github.com/annals-memory/annals/producers"
 )
 
@@ -289,10 +290,10 @@ func TestSweeperLooksAtNothingInVain(t *testing.T) { //nolint:paralleltest // A 
 	synctest.Test(t, func(t *testing.T) {
 		s := inMemory(t)
 		s.log = memlog.New("test", time.Now)
+		p := nodetest.NewQuarantine(time.Now)
+		s.quarantine = p
 		f := s.open(t)
 		f.Gateway = f.gateway(func(c *producers.Config) { c.Now = time.Now })
-		p, _ := s.quarantine.(*pen)
-		p.now = time.Now
 		var looks atomic.Int64
 		sweeper, err := producers.NewSweeper(producers.SweeperConfig{
 			Log: f.log, Keys: f.keys, Quarantine: f.quarantine, Logger: slog.New(slog.DiscardHandler),
@@ -334,10 +335,10 @@ func TestSweeper(t *testing.T) { //nolint:paralleltest // A bubble.
 	synctest.Test(t, func(t *testing.T) {
 		s := inMemory(t)
 		s.log = memlog.New("test", time.Now)
+		p := nodetest.NewQuarantine(time.Now)
+		s.quarantine = p
 		f := s.open(t)
 		f.Gateway = f.gateway(func(c *producers.Config) { c.Now = time.Now })
-		p, _ := s.quarantine.(*pen)
-		p.now = time.Now
 		run := func(name string) (stop func()) {
 			sweeper, err := producers.NewSweeper(producers.SweeperConfig{
 				Log: f.log, Keys: f.keys, Quarantine: f.quarantine, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
@@ -376,7 +377,7 @@ func TestSweeper(t *testing.T) { //nolint:paralleltest // A bubble.
 		if _, waits := f.last(events.KindEpisode, nobody.ID).Events[0].(events.EpisodeQuarantined); !waits {
 			t.Error("it is gone while it is still in quarantine")
 		}
-		p.expire()
+		p.Expire()
 		pass(2 * time.Second)
 		f.wantGone(nobody.ID, true)
 		if f.captured(released.ID).Trust != events.TrustHuman {
@@ -387,7 +388,7 @@ func TestSweeper(t *testing.T) { //nolint:paralleltest // A bubble.
 		stop()
 		other()
 		pass(time.Hour)
-		p.expire()
+		p.Expire()
 		stop = run("one")
 		pass(2 * time.Second)
 		f.wantGone(late.ID, true)
@@ -400,7 +401,7 @@ func TestSweeper(t *testing.T) { //nolint:paralleltest // A bubble.
 
 // brokenPen has one episode that it can neither tell of nor remove, while it is broken.
 type brokenPen struct {
-	*pen
+	*nodetest.Quarantine
 
 	id     string
 	broken atomic.Bool
@@ -410,14 +411,14 @@ func (p *brokenPen) Get(ctx context.Context, tenant, id string) (events.Message,
 	if id == p.id && p.broken.Load() {
 		return events.Message{}, events.ErrUnavailable
 	}
-	return p.pen.Get(ctx, tenant, id)
+	return p.Quarantine.Get(ctx, tenant, id)
 }
 
 func (p *brokenPen) Remove(ctx context.Context, tenant, id string) error {
 	if id == p.id && p.broken.Load() {
 		return events.ErrUnavailable
 	}
-	return p.pen.Remove(ctx, tenant, id)
+	return p.Quarantine.Remove(ctx, tenant, id)
 }
 
 // An episode that cannot be swept, before its end or after it, keeps no other, and is
@@ -428,16 +429,16 @@ func TestSweeperGoesOn(t *testing.T) { //nolint:paralleltest // Bubbles.
 		synctest.Test(t, func(t *testing.T) {
 			s := inMemory(t)
 			s.log = memlog.New("test", time.Now)
+			p := nodetest.NewQuarantine(time.Now)
+			s.quarantine = p
 			f := s.open(t)
 			f.Gateway = f.gateway(func(c *producers.Config) { c.Now = time.Now })
-			p, _ := s.quarantine.(*pen)
-			p.now = time.Now
 			stuck, q := f.detain("")
 			if ended { // by a drop that was cut off after its event
 				last := f.last(events.KindEpisode, stuck.ID)
 				f.append(last.Aggregate, last.Position, events.EpisodeDropped{Subject: q.Subject})
 			}
-			broken := &brokenPen{pen: p, id: stuck.ID}
+			broken := &brokenPen{Quarantine: p, id: stuck.ID}
 			broken.broken.Store(true)
 			sweeper, err := producers.NewSweeper(producers.SweeperConfig{
 				Log: f.log, Keys: f.keys, Quarantine: broken, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
@@ -454,7 +455,7 @@ func TestSweeperGoesOn(t *testing.T) { //nolint:paralleltest // Bubbles.
 				others[i], _ = f.detain("")
 			}
 			pass(15*time.Minute + time.Second)
-			p.expire()
+			p.Expire()
 			pass(5 * time.Second)
 			for _, c := range others {
 				f.wantGone(c.ID, true)

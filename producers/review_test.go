@@ -16,6 +16,7 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/memlog"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/internal/nodetest"
 	"github.com/annals-memory/annals/producers"
 	"github.com/annals-memory/annals/producers/guard"
 	"github.com/annals-memory/annals/producers/policy"
@@ -331,7 +332,7 @@ func TestReviewsKeepTheSlot(t *testing.T) {
 	outer, root := t, newRoot(t)
 	rapid.Check(t, func(t *rapid.T) {
 		f := store{
-			log: memlog.New("test", start), rows: seal.NewMemRows(), root: root, quarantine: &pen{kept: map[string]events.Message{}},
+			log: memlog.New("test", start), rows: seal.NewMemRows(), root: root, quarantine: nodetest.NewQuarantine(start),
 		}.open(outer)
 		source := f.capture("maria", "hello")
 		values := []string{`"Rome"`, `"Paris"`, `"Oslo"`}

@@ -83,7 +83,7 @@ func (o Options) inMemory() Options {
 		o.Rows = seal.NewMemRows()
 	}
 	if o.Quarantine == nil {
-		o.Quarantine = newPen()
+		o.Quarantine = NewQuarantine(o.Clock.Now)
 	}
 	return o
 }
