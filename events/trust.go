@@ -39,6 +39,10 @@ func (t Trust) String() string {
 	return trustNames()[t]
 }
 
+// IsUntrusted says whether nothing of that trust is promoted without a review: it
+// came from outside, or from a tool.
+func (t Trust) IsUntrusted() bool { return t <= TrustTool }
+
 // MarshalText writes the name of t.
 func (t Trust) MarshalText() ([]byte, error) {
 	if t == 0 || t > TrustSystem {

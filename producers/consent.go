@@ -21,7 +21,7 @@ func (g *Gateway) GrantConsent(ctx context.Context, caller events.Caller, subjec
 	if err := permit(caller, events.RoleAgent, events.RoleAdmin); err != nil {
 		return Written{}, err
 	}
-	if isUntrusted(caller) {
+	if caller.Trust.IsUntrusted() {
 		return Written{}, events.ErrForbidden
 	}
 	err := first(required("subject", subject), required("category", category), text("basis", basis))

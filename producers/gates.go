@@ -119,7 +119,7 @@ func (c *Case) provenance() events.Gate {
 		case events.VerdictApprove:
 		}
 	}
-	if c.Candidate.Trust <= events.TrustTool {
+	if c.Candidate.Trust.IsUntrusted() {
 		return gate(GateProvenance, events.DecisionReview, ReasonLowTrust)
 	}
 	return gate(GateProvenance, events.DecisionPromote, ReasonTrusted)

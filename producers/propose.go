@@ -44,7 +44,7 @@ func (g *Gateway) Propose(ctx context.Context, caller events.Caller, key string,
 	}
 	if err := g.admit(ctx, w.tenant, "value", suppression.Value(r.Predicate, r.Value)); err != nil {
 		_, out := errors.AsType[*events.InputError](err)
-		if !out || !isUntrusted(caller) {
+		if !out || !caller.Trust.IsUntrusted() {
 			return Proposed{}, err
 		}
 		r = emptied(r) // what is kept out is not told, nor kept
@@ -61,7 +61,7 @@ func (g *Gateway) Propose(ctx context.Context, caller events.Caller, key string,
 	if err != nil {
 		return Proposed{}, err
 	}
-	if !isUntrusted(caller) { // whom it would tell what is there
+	if !caller.Trust.IsUntrusted() { // whom it would tell what is there
 		p.supersedes = token.CanonicalID(r.Supersedes)
 	}
 	p.hearing = g.hearing(ctx, w.tenant.Token(), w.principal, caller.Trust, events.TrustExternal, now)
@@ -75,7 +75,7 @@ func (g *Gateway) Propose(ctx context.Context, caller events.Caller, key string,
 	switch {
 	case err != nil:
 		return g.concealHold(ctx, caller, w, err)
-	case isUntrusted(caller):
+	case caller.Trust.IsUntrusted():
 		return uniform(a), nil
 	}
 	return a, nil

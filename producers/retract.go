@@ -103,7 +103,7 @@ func (g *Gateway) retract(ctx context.Context, w *work, rec *seal.Record, slot s
 		f := s.Find(rec.ID())
 		switch {
 		case len(subject.Holds) == 0:
-		case trust <= events.TrustTool:
+		case trust.IsUntrusted():
 			return g.concealRetraction(ctx, f)
 		default:
 			return Written{}, events.ErrHeld
@@ -153,7 +153,7 @@ func retractable(f *events.SlotFact, subjectForgotten bool, trust events.Trust) 
 		}
 	case events.StatusActive, events.StatusSuperseded:
 	}
-	if trust <= events.TrustTool && trust < f.Trust {
+	if trust.IsUntrusted() && trust < f.Trust {
 		return false, refused("lower_trust", "fact", "must not be of higher trust than an external or tool channel")
 	}
 	return false, nil

@@ -10,9 +10,6 @@ import (
 	"github.com/annals-memory/annals/events"
 )
 
-// isUntrusted says whether nothing of the caller is promoted without a review.
-func isUntrusted(c events.Caller) bool { return c.Trust <= events.TrustTool }
-
 // uniform is what an untrusted caller is told of a candidate that is not promoted:
 // that it waits for a review, whatever is wrong with it. Else what was rejected, and
 // why, would tell what is kept and how to get around the gates.
@@ -29,7 +26,7 @@ func uniform(p Proposed) Proposed {
 // decided on as if it waited: a hold is nothing that it may find out about. Any other
 // error, and that of another caller, is left as it is.
 func (g *Gateway) concealHold(ctx context.Context, c events.Caller, w *work, because error) (Proposed, error) {
-	if !isUntrusted(c) || !errors.Is(because, events.ErrHeld) {
+	if !c.Trust.IsUntrusted() || !errors.Is(because, events.ErrHeld) {
 		return Proposed{}, because
 	}
 	by, err := g.policyOf(ctx, w.tenant.Token())

@@ -34,6 +34,7 @@ func TestConcealed(t *testing.T) {
 	for _, trust := range []events.Trust{events.TrustExternal, events.TrustTool, events.TrustUser} {
 		who := user("acme")
 		who.Trust = trust
+		who.Roles = append(who.Roles, events.RoleAuditor) // no role makes a channel any better
 		for id, hidden := range map[string]bool{shown.CandidateID: false, waiting.CandidateID: true, rejected.CandidateID: true} {
 			var want error
 			if hidden && trust <= events.TrustTool {

@@ -210,11 +210,6 @@ func undecided(f *projectors.FactRow, state events.FactStatus) bool {
 	return state == events.StatusCandidate && d != events.DecisionReview && d != events.DecisionQuarantine
 }
 
-// isUntrusted reports whether a caller is an agent on an external or tool channel.
-func isUntrusted(c events.Caller) bool {
-	return c.Trust <= events.TrustTool && !c.Has(events.RoleReviewer, events.RoleAuditor, events.RoleAdmin)
-}
-
 // conceals reports whether a candidate that was not promoted is kept from an
 // external or tool channel: whether it was rejected, and for what, is not told.
 func (r *reading) conceals(f *projectors.FactRow) bool {

@@ -27,7 +27,7 @@ const (
 // the agent: as was found when it was written or, if that was by other rules than
 // today's, as is found now.
 func (s *Service) suspicious(trust events.Trust, found events.Guard, text func() string) bool {
-	if trust > events.TrustTool {
+	if !trust.IsUntrusted() {
 		return false
 	}
 	if s.scanner != nil && found.Rules != s.scanner.Rules() {
@@ -44,7 +44,7 @@ func (s *Service) suspiciousFact(f *events.SlotFact, c *events.FactContent) bool
 
 // suspects reports the same of a candidate that was opened.
 func (s *Service) suspects(c *candidate, plain []byte) (bool, error) {
-	if c.trust > events.TrustTool {
+	if !c.trust.IsUntrusted() {
 		return false, nil
 	}
 	if c.episode != nil {

@@ -146,7 +146,7 @@ func (s *Service) open(ctx context.Context, caller events.Caller, waitFor uint64
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot: %w", err)
 	}
-	r := &reading{tenant: tenant, snap: snap, now: events.Micro(s.now()), untrusted: isUntrusted(caller), all: seesAll(caller)}
+	r := &reading{tenant: tenant, snap: snap, now: events.Micro(s.now()), untrusted: caller.Trust.IsUntrusted(), all: seesAll(caller)}
 	if tenant != nil {
 		r.token = tenant.Token()
 	}

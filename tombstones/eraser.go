@@ -140,7 +140,7 @@ func New(c Config) (*Eraser, error) {
 // be forgotten: agents and admins whose channel is neither external nor a tool. What
 // comes by those takes nothing away from what is trusted more.
 func mayForget(c events.Caller) bool {
-	return c.Has(events.RoleAgent, events.RoleAdmin) && c.Trust > events.TrustTool
+	return c.Has(events.RoleAgent, events.RoleAdmin) && !c.Trust.IsUntrusted()
 }
 
 // ForgetRecord forgets one episode or fact. Forgetting it again is the same

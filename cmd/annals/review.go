@@ -290,24 +290,22 @@ func (r *reviewItem) print(t terminal) error {
 	return say(t, "%s\n", strings.Join(lines, "\n"))
 }
 
-type reviewApproveCmd struct {
+// reviewVerdict is what approving and rejecting are told.
+type reviewVerdict struct {
 	ID   string `arg:"" help:"The candidate or episode."`
 	Hash string `arg:"" help:"The hash under which it was shown."`
 	Note string `help:"Why; it is kept sealed with the candidate."`
 	Key  string `help:"Idempotency key."`
 }
+
+type reviewApproveCmd struct{ reviewVerdict }
 
 // Run approves.
 func (k reviewApproveCmd) Run(ctx context.Context, c *cli, t terminal) error {
 	return c.review(ctx, t, "approve", k.ID, k.Key, reviewBody(k.Hash, k.Note))
 }
 
-type reviewRejectCmd struct {
-	ID   string `arg:"" help:"The candidate or episode."`
-	Hash string `arg:"" help:"The hash under which it was shown."`
-	Note string `help:"Why; it is kept sealed with the candidate."`
-	Key  string `help:"Idempotency key."`
-}
+type reviewRejectCmd struct{ reviewVerdict }
 
 // Run rejects.
 func (k reviewRejectCmd) Run(ctx context.Context, c *cli, t terminal) error {
