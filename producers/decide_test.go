@@ -42,7 +42,9 @@ func gateNames() []string {
 	return []string{"identity", "liveness", "consent", "guardrail", "provenance", "confidence", "conflict"}
 }
 
-// The golden table of the decider: each gate, its outcome and its reason.
+// The golden table of the decider: each gate, its outcome and its reason.,
+// of R-5 the sources, the consent and that nothing else is changed by a decision,
+// and gates 1 and 3 of R-43.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	const (
