@@ -14,9 +14,9 @@ type Derivation struct {
 }
 
 // cascaded counts the facts and candidates that a forget of the targets would take
-// along because they have no other source, and those that would lose a source and
-// stay, as the views have them. It is what the cascade decides, but for what comes
-// into the log in between.
+// along, because they say the same in other words or have no other source, and
+// those that would lose a source and stay. It is what the cascade decides, but for
+// what comes into the log in between.
 func (e *Eraser) cascaded(ctx context.Context, j *job, targets []target) (n, weakened int, err error) {
 	gone, counted := newForgotten(), make(map[string]bool)
 	for i := range targets {
@@ -24,6 +24,9 @@ func (e *Eraser) cascaded(ctx context.Context, j *job, targets []target) (n, wea
 			gone.episodes[targets[i].ID] = true
 		}
 		counted[targets[i].ID] = true
+	}
+	if n, err = e.accompanying(ctx, j, targets, counted); err != nil {
+		return 0, 0, err
 	}
 	err = e.snapshot(ctx, func(s Snapshot) error {
 		for id := range gone.episodes {
@@ -49,6 +52,32 @@ func (e *Eraser) cascaded(ctx context.Context, j *job, targets []target) (n, wea
 		return nil
 	})
 	return n, weakened, err
+}
+
+// accompanying counts what goes with the facts among the targets and is in none of
+// them, and marks it as counted.
+func (e *Eraser) accompanying(ctx context.Context, j *job, targets []target, counted map[string]bool) (int, error) {
+	groups := make(map[string][]*target)
+	for i := range targets {
+		if t := &targets[i]; t.Kind == events.KindFact && t.position == 0 && t.Aggregate != "" {
+			groups[t.Aggregate] = append(groups[t.Aggregate], t)
+		}
+	}
+	n := 0
+	for id, group := range groups {
+		var slot events.Slot
+		if err := e.readSlot(ctx, j, id, &slot); err != nil {
+			return 0, fmt.Errorf("count what goes with facts: %w", err)
+		}
+		for _, f := range goingWith(&slot, group) {
+			if f.Status == events.StatusDeleted || counted[f.Fact] {
+				continue
+			}
+			counted[f.Fact] = true
+			n++
+		}
+	}
+	return n, nil
 }
 
 // kindsOf counts targets by their kind.

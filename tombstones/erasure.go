@@ -24,7 +24,7 @@ type Erasure struct {
 	// a whole subject is the number that its account and its receipt have.
 	Matched int `json:"matched"`
 	// Cascaded counts, for a dry run, the facts and candidates that would go with them,
-	// because they were taken from them alone.
+	// because they were taken from them alone or say the same in other words.
 	Cascaded *int `json:"cascaded,omitempty"`
 	// Weakened counts, for a dry run, those that would lose a source and stay.
 	Weakened *int `json:"weakened,omitempty"`

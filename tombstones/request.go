@@ -35,8 +35,8 @@ type ForgetRequest struct {
 	Suppress bool `json:"suppress,omitempty"`
 	// DryRun only tells what would be forgotten, and how many facts would go with it.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Max is the most records that may match and go with them because they were taken
-	// from them alone: if there are more, nothing changes. Nil is no bound.
+	// Max is the most records that may match and go with them, as a dry run counts
+	// them: if there are more, nothing changes. Nil is no bound.
 	Max *int `json:"max,omitempty"`
 	// Reason is for the caller's own logs; it is not kept.
 	Reason string `json:"reason,omitempty"`

@@ -134,8 +134,8 @@ func (e *Eraser) changeSlot(ctx context.Context, j *job, id string, slot *events
 	}
 }
 
-// buryFacts forgets facts, together with the candidates of equal value that were
-// merged into them and those that a reviewer edited them into, and returns all tombstones of the erasure in their slots. Facts that are in no slot, because the
+// buryFacts forgets facts, together with what [goingWith] them, and returns all
+// tombstones of the erasure in their slots. Facts that are in no slot, because the
 // command that would have made them never got so far, have nothing to forget; if
 // all are, the error is ErrNotFound.
 func (e *Eraser) buryFacts(ctx context.Context, j *job, list []*target) (graves []ledger.Tombstone, err error) {
@@ -174,29 +174,47 @@ func (e *Eraser) buryFacts(ctx context.Context, j *job, list []*target) (graves 
 	return graves, nil
 }
 
-// buryIn are the tombstones that are missing. What was made of a fact goes before
-// it, so that whoever goes on from half of them still finds the way.
+// buryIn are the tombstones that are missing: those of a group, and of all that
+// [goingWith] it. What is furthest from the group goes first, so that whoever goes
+// on from some of them still finds the way to the others.
 func buryIn(s *events.Slot, group []*target, erasure string) []events.Event {
-	doomed := make(map[string]bool)
-	for _, t := range group {
-		doomed[t.ID] = true
-	}
 	var out []events.Event
-	for changed := true; changed; { // an edit comes after what it edits, what is merged on either side
-		changed = false
-		for _, f := range s.Facts {
-			merged := f.Status == events.StatusMerged && doomed[f.Decision.Into]
-			if !doomed[f.Fact] && (merged || f.Edits != "" && doomed[f.Edits]) {
-				doomed[f.Fact], changed = true, true
-			}
-		}
-	}
-	for _, f := range slices.Backward(s.Facts) {
-		if doomed[f.Fact] && f.Status != events.StatusDeleted {
+	for _, f := range slices.Backward(goingWith(s, group)) {
+		if f.Status != events.StatusDeleted {
 			out = append(out, events.FactForgotten{Fact: f.Fact, Subject: f.Subject, Erasure: erasure})
 		}
 	}
 	return out
+}
+
+// goingWith are the facts of a group that are in the slot and, behind those that led
+// to them, all that says the same in other words: candidates of equal value that were
+// merged into them, what a reviewer made of them, and what a reviewer rejected in
+// favour of them. What a reviewer has taken up again since stands for itself.
+func goingWith(s *events.Slot, group []*target) []*events.SlotFact {
+	var list []*events.SlotFact
+	found := make(map[string]bool)
+	add := func(f *events.SlotFact) {
+		if f != nil && !found[f.Fact] {
+			found[f.Fact] = true
+			list = append(list, f)
+		}
+	}
+	for _, t := range group {
+		add(s.Find(t.ID))
+	}
+	for i := 0; i < len(list); i++ { // it grows on the way
+		from := list[i]
+		if before := s.Find(from.Edits); before != nil && before.Status == events.StatusRejected {
+			add(before)
+		}
+		for _, f := range s.Facts {
+			if f.Edits == from.Fact || f.Status == events.StatusMerged && f.Decision.Into == from.Fact {
+				add(f)
+			}
+		}
+	}
+	return list
 }
 
 // buriedBy are the tombstones that the erasure has put on facts of a slot.
