@@ -23,6 +23,30 @@ func (c EpisodeContent) FreeText() string {
 // too.
 func (c FactContent) FreeText() string { return c.Predicate + "\n" + plainText(c.Value) }
 
+// Names are all other strings of an episode that its caller gave and a reader is
+// told, line by line. They are what things are called, so that a number in them is
+// no personal data of itself; but somebody could have written an instruction there
+// too.
+func (c EpisodeContent) Names() string {
+	parts := []string{c.Subject, c.Session, c.Category}
+	for _, a := range c.Actors {
+		parts = append(parts, a.ID, a.Role)
+	}
+	parts = append(parts, c.Source.names()...)
+	return strings.Join(append(parts, c.Entities...), "\n")
+}
+
+// Names are the same of a fact.
+func (c FactContent) Names() string {
+	parts := []string{c.Subject, c.Category, c.Scope}
+	for _, s := range c.Provenance {
+		parts = append(parts, s.names()...)
+	}
+	return strings.Join(parts, "\n")
+}
+
+func (s Source) names() []string { return []string{s.Kind, s.Ref, s.Revision} }
+
 // plainText is what stands in a JSON value, without what JSON needs around it, so
 // that no escape hides anything. What follows an error is left out.
 func plainText(v jsontext.Value) string {

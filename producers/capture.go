@@ -60,7 +60,7 @@ func (g *Gateway) captureTerms(ctx context.Context, w *work, channel events.Trus
 			return terms{}, err
 		}
 		return terms{
-			trust: lower(lowered(r.ChannelTrust, channel), heard.lowest), traces: heard.traces, guard: g.scanEpisode(r),
+			trust: lower(lowered(r.ChannelTrust, channel), heard.lowest), traces: heard.traces, guard: g.scan(r.content()),
 		}, nil
 	}
 }
@@ -174,10 +174,7 @@ func (w *work) opens(kind events.Kind, eventType string, content []byte) bool {
 // episodeCommit is the commit of a valid capture, sealed.
 func (w *work) episodeCommit(r CaptureRequest, known terms, now time.Time) (events.Commit, error) {
 	t, scope := w.tenant, w.rec.Scope()
-	content, err := sealContent(w.rec, events.KindEpisode, events.TypeEpisodeCaptured, events.EpisodeContent{
-		Subject: r.Subject, Text: r.Text, Session: r.Session, Actors: r.Actors, Action: r.Action,
-		Outcome: r.Outcome, Source: r.Source, Category: r.Category, Entities: r.Entities, Metadata: r.Metadata,
-	})
+	content, err := sealContent(w.rec, events.KindEpisode, events.TypeEpisodeCaptured, r.content())
 	if err != nil {
 		return events.Commit{}, err
 	}

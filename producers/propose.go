@@ -137,7 +137,7 @@ func (g *Gateway) newProposal(w *work, r ProposeRequest, trust events.Trust) (*p
 			ValidFrom:  events.Micro(r.ValidFrom.Or(time.Time{})),
 			ValidTo:    events.Micro(r.ValidTo.Or(time.Time{})),
 			ExpiresAt:  events.Micro(r.ExpiresAt.Or(time.Time{})),
-			Guard:      g.scanFact(content),
+			Guard:      g.scan(content),
 			Content:    sealed,
 		},
 	}, nil
@@ -248,7 +248,7 @@ func (g *Gateway) decide(ctx context.Context, p *proposal, f *events.SlotFact, o
 	}
 	c := Case{Candidate: f.FactProposed, Content: p.content, Basis: events.Basis{
 		Evidence: EvidenceBasis(f.Subject, on.evidence), Context: p.context.lowest, Consent: on.consent,
-		Guard: g.scanFact(p.content), At: now,
+		Guard: g.scan(p.content), At: now,
 	}}
 	if p.isStale(f.FactProposed) {
 		c.Basis.Conflict = ReasonStaleVersion

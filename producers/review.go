@@ -367,7 +367,7 @@ func (g *Gateway) caseOf(ctx context.Context, s *slotState, f *events.SlotFact, 
 	}
 	return Case{Candidate: f.FactProposed, Content: content, Basis: events.Basis{
 		Evidence: EvidenceBasis(f.Subject, on.evidence), Context: f.Decision.Basis.Context, Consent: on.consent,
-		Guard: g.scanFact(content), Reviews: reviews, At: now,
+		Guard: g.scan(content), Reviews: reviews, At: now,
 	}}, on.policy, nil
 }
 

@@ -125,7 +125,7 @@ func (g *Gateway) newEdit(v *review, old *events.SlotFact, content events.FactCo
 		return nil, err
 	}
 	candidate.Fact, candidate.Edits, candidate.Trust = v.id, old.Fact, events.TrustHuman
-	candidate.Guard, candidate.Content = g.scanFact(content), nil
+	candidate.Guard, candidate.Content = g.scan(content), nil
 	return &edit{candidate: candidate, content: content, value: value}, nil
 }
 

@@ -2,21 +2,32 @@ package producers
 
 import "github.com/annals-memory/annals/events"
 
-// scanFact is what the guardrail finds in what a fact says: its predicate and its
-// value.
-func (g *Gateway) scanFact(c events.FactContent) events.Guard {
-	if g.scanner == nil {
-		return events.Guard{}
-	}
-	return g.scanner.Scan(c.FreeText())
+// told is what a reader is told of an episode or a fact: what was written freely,
+// and what things are called.
+type told interface {
+	FreeText() string
+	Names() string
 }
 
-// scanEpisode is what the guardrail finds in all free text of an episode.
-func (g *Gateway) scanEpisode(r CaptureRequest) events.Guard {
+// scan is what the guardrail finds in all that a reader is told: instructions and
+// credentials wherever they are, personal data in what was written freely. A name is
+// personal data as often as not, and half of all long numbers could be one.
+func (g *Gateway) scan(c told) events.Guard {
 	if g.scanner == nil {
 		return events.Guard{}
 	}
-	return g.scanner.Scan(events.EpisodeContent{
-		Text: r.Text, Action: r.Action, Outcome: r.Outcome, Metadata: r.Metadata,
-	}.FreeText())
+	text := c.FreeText()
+	found := g.scanner.Scan(text + "\n" + c.Names())
+	if len(found.Personal) > 0 {
+		found.Personal = g.scanner.Scan(text).Personal
+	}
+	return found
+}
+
+// content is what of a request is sealed.
+func (r CaptureRequest) content() events.EpisodeContent {
+	return events.EpisodeContent{
+		Subject: r.Subject, Text: r.Text, Session: r.Session, Actors: r.Actors, Action: r.Action,
+		Outcome: r.Outcome, Source: r.Source, Category: r.Category, Entities: r.Entities, Metadata: r.Metadata,
+	}
 }

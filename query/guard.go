@@ -39,7 +39,7 @@ func (s *Service) suspicious(trust events.Trust, found events.Guard, text func()
 // suspiciousFact leaves out what a reviewer has approved.
 func (s *Service) suspiciousFact(f *events.SlotFact, c *events.FactContent) bool {
 	approved := slices.ContainsFunc(f.Standing(), func(r events.Review) bool { return r.Verdict == events.VerdictApprove })
-	return !approved && s.suspicious(f.Trust, f.Guard, c.FreeText)
+	return !approved && s.suspicious(f.Trust, f.Guard, func() string { return c.FreeText() + "\n" + c.Names() })
 }
 
 // suspects reports the same of a candidate that was opened.
@@ -49,7 +49,9 @@ func (s *Service) suspects(c *candidate, plain []byte) (bool, error) {
 	}
 	if c.episode != nil {
 		content, err := parse[events.EpisodeContent](plain)
-		return err == nil && s.suspicious(c.episode.Trust, c.episode.Guard, content.FreeText), err
+		return err == nil && s.suspicious(c.episode.Trust, c.episode.Guard, func() string {
+			return content.FreeText() + "\n" + content.Names()
+		}), err
 	}
 	content, err := parse[events.FactContent](plain)
 	return err == nil && s.suspiciousFact(&c.fact.SlotFact, &content), err
