@@ -47,8 +47,10 @@ func places(t *testing.T, request any) []place {
 			return
 		case map[string]jsontext.Value:
 			for key, text := range map[string]func(string) map[string]jsontext.Value{
-				"key":   func(s string) map[string]jsontext.Value { return map[string]jsontext.Value{s: jsontext.Value(`1`)} },
-				"value": func(s string) map[string]jsontext.Value { return map[string]jsontext.Value{"k": jsontext.Value(`"` + s + `"`)} },
+				"key": func(s string) map[string]jsontext.Value { return map[string]jsontext.Value{s: jsontext.Value(`1`)} },
+				"value": func(s string) map[string]jsontext.Value {
+					return map[string]jsontext.Value{"k": jsontext.Value(`"` + s + `"`)}
+				},
 			} {
 				list = append(list, place{path + "." + key, func(r reflect.Value, s string) { at(r).Set(reflect.ValueOf(text(s))) }})
 			}

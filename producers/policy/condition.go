@@ -140,6 +140,9 @@ func (l *language) compile(condition string) (p cel.Program, worst uint64, wrong
 	if ast.OutputType() != cel.BoolType {
 		return nil, 0, "must be true or false, and is " + ast.OutputType().String()
 	}
+	if wrong := misspeltCategory(ast); wrong != "" {
+		return nil, 0, wrong
+	}
 	estimate, err := l.env.EstimateCost(ast, sizes{})
 	switch {
 	case err != nil:

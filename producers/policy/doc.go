@@ -35,7 +35,8 @@
 // # What a condition may look at
 //
 //	cand.predicate, cand.category, cand.scope   string
-//	                      (a category in small letters, as [token.CategoryName] has it)
+//	                      (a category in small letters, as [token.CategoryName] has it;
+//	                      a text that it is compared with must be spelt so as well)
 //	cand.confidence       double, 0 to 1
 //	cand.trust            int: EXTERNAL < TOOL < AGENT < USER < HUMAN_VERIFIED < SYSTEM
 //	cand.context          int: lowest trust of what was recalled before; 0 for nothing

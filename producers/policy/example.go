@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/token"
 )
 
 const maxExamples = 200
@@ -82,8 +83,12 @@ func wordOf(d events.Decision) string {
 func readInput(in *Input) func(string, *yaml.Node) error {
 	return func(field string, n *yaml.Node) error {
 		return readers{
-			"predicate":  text(&in.Predicate, maxString),
-			"category":   text(&in.Category, maxString),
+			"predicate": text(&in.Predicate, maxString),
+			"category": func(field string, n *yaml.Node) error {
+				err := text(&in.Category, maxString)(field, n)
+				in.Category = token.CategoryName(in.Category)
+				return err
+			},
 			"scope":      text(&in.Scope, maxString),
 			"confidence": share(&in.Confidence),
 			"trust":      trust(&in.Trust),
