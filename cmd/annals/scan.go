@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/annals-memory/annals/cmd/annals/internal/node"
 	"github.com/annals-memory/annals/cmd/annals/internal/residue"
 	"github.com/annals-memory/annals/tombstones/scan"
 )
@@ -23,6 +24,7 @@ type scanCmd struct {
 	Words   string   `help:"File of words, one on each line; - is the standard input." placeholder:"FILE"`
 	Vectors string   `help:"File of vectors, JSON arrays of numbers; - is the standard input." placeholder:"FILE"`
 	Dir     string   `help:"Directory to search; without it the data directory." placeholder:"DIR"`
+	Heap    bool     `help:"Open the data directory first and count what stands in memory then, for information. A --word is in memory itself; what --words and --vectors name is read later. A server's memory cannot be seen."`
 }
 
 // errResidue says that a scan has found something, or could not say.
@@ -30,7 +32,18 @@ var errResidue = errors.New("not clean")
 
 // Run looks for words and vectors in every file of a directory. It prints where
 // they are and in which encoding, never what they are.
-func (k scanCmd) Run(ctx context.Context, c *cli, t terminal) error {
+func (k scanCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
+	heap := scan.Heap{Unread: heapNotAsked}
+	var dump *scan.HeapDump
+	if k.Heap {
+		// Before anything that is looked for is read: that would be in it.
+		if dump, heap.Unread, err = c.dumpHeap(ctx, t); err != nil {
+			return fmt.Errorf("heap: %w", err)
+		}
+	}
+	if dump != nil {
+		defer func() { err = errors.Join(err, dump.Close()) }()
+	}
 	o, err := k.options(t.in)
 	if err != nil {
 		return err
@@ -53,6 +66,12 @@ func (k scanCmd) Run(ctx context.Context, c *cli, t terminal) error {
 	if err != nil {
 		return fmt.Errorf("scan: %w", err)
 	}
+	if dump != nil {
+		if heap, err = s.Heap(ctx, dump); err != nil {
+			return fmt.Errorf("scan: %w", err)
+		}
+	}
+	r.Heap = &heap
 	if err := printReport(c, t, r); err != nil {
 		return err
 	}
@@ -76,7 +95,41 @@ func printReport(c *cli, t terminal, r *scan.Report) error {
 			return err
 		}
 	}
+	if err := say(t, "%s\n", r.Heap); err != nil {
+		return err
+	}
 	return say(t, "%s; %d patterns, %d planted and found first\n", r, r.Patterns, r.Planted)
+}
+
+// Why a heap was not looked at.
+const (
+	heapNotAsked = "nobody asked; see --heap"
+	heapOfOther  = "it is another process's, which has the data directory open"
+	heapOfNone   = "there is no memory to open in the data directory"
+)
+
+// dumpHeap opens the memory, takes what is on the heap once it has caught up, and
+// closes the memory. What it cannot look at it says why, which is no error.
+func (c *cli) dumpHeap(ctx context.Context, t terminal) (_ *scan.HeapDump, unread string, err error) {
+	if !node.Exists(c.Data) {
+		return nil, heapOfNone, nil
+	}
+	n, err := node.Open(ctx, node.Options{Data: c.Data, KeepAll: true, Logger: c.logger(t)})
+	if errors.Is(err, node.ErrLocked) {
+		return nil, heapOfOther, nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("open data directory: %w", err)
+	}
+	stop := n.Start(ctx)
+	var d *scan.HeapDump
+	if err = n.CatchUp(ctx); err == nil {
+		d, err = scan.DumpHeap(rand.Reader)
+	}
+	if err = errors.Join(err, stop(), n.Close()); err != nil && d != nil {
+		return nil, "", errors.Join(err, d.Close())
+	}
+	return d, "", err //nolint:wrapcheck // Each of them is.
 }
 
 func (k scanCmd) options(in io.Reader) (scan.Options, error) {

@@ -37,6 +37,21 @@ func TestScan(t *testing.T) {
 	if out, errs, code := annals(t, "capture", "maria", "She said "+word+".", "--data", data); code != exitDone {
 		t.Fatalf("capture: %s%s", out, errs)
 	}
+	heap := func(args ...string) *scan.Heap {
+		t.Helper()
+		out, errs, code := annals(t, append([]string{"scan", "--words", words, "--data", data, "--dir", dir, "--json"}, args...)...)
+		var r scan.Report
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitFailed || r.Heap == nil { // the words' own file
+			t.Fatalf("exit %d: %s%s", code, out, errs)
+		}
+		return r.Heap
+	}
+	if h := heap(); h.Unread == "" || h.Bytes != 0 {
+		t.Errorf("a heap that nobody asked for: %+v", h)
+	}
+	if h := heap("--heap"); h.Unread != heapOfOther || h.Bytes != 0 {
+		t.Errorf("the heap of a server: %+v", h)
+	}
 	sealed := exitDone
 	if seal.PlaintextRig {
 		sealed = exitFailed
@@ -83,5 +98,38 @@ func TestScan(t *testing.T) {
 		if out, errs, code := annals(t, append(append([]string{"scan"}, args...), "--data", data)...); code != exitMisuse {
 			t.Errorf("%s: exit %d: %s%s", name, code, out, errs)
 		}
+	}
+}
+
+// What a node that has caught up holds in memory is counted, and makes nothing
+// unclean.
+func TestScanHeap(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	const word = "Quixoticzanzibar"
+	if out, errs, code := annals(t, "capture", "maria", "She said hello.", "--data", data); code != exitDone {
+		t.Fatalf("capture: %s%s", out, errs)
+	}
+	look := func(word string, args ...string) scan.Report {
+		t.Helper()
+		c := command(t.Context(), t, append([]string{"scan", "--heap", "--json", "--words", "-", "--data", data}, args...)...)
+		c.Stdin = strings.NewReader(word)
+		var out, errs bytes.Buffer
+		c.Stdout, c.Stderr = &out, &errs
+		var r scan.Report
+		if err := c.Run(); err != nil {
+			t.Fatalf("%v: %s%s", err, out.String(), errs.String())
+		}
+		if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Heap == nil || r.Heap.Unread != "" || r.Heap.Bytes == 0 {
+			t.Fatalf("%v: %s", err, out.String())
+		}
+		return r
+	}
+	if r := look(word); r.Heap.Found != 0 || !r.Clean() {
+		t.Errorf("a word that nobody has: %+v", r)
+	}
+	// The path of the directory is in memory, and in no file's bytes or name.
+	if r := look(filepath.Base(filepath.Dir(data))+"/data", "--dir", t.TempDir()); r.Heap.Found == 0 || !r.Clean() {
+		t.Errorf("control: a word that it has: %+v", r)
 	}
 }

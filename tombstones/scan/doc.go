@@ -23,8 +23,13 @@
 //   - A file that changes or appears while the directory is read is read again; a
 //     directory that does not come to rest is reported as not settled.
 //
+// A [HeapDump] is searched for the same, for information: what a process holds of
+// a word may be the word that it was asked about, garbage that the next collection
+// takes, or a page of a cache. It makes no report unclean, and no hit there proves
+// little: what the heap has given back is not in a dump.
+//
 // Not guaranteed: a scan sees files, not the blocks of a disk that files have
-// left, nor memory, swap, snapshots of a file system, or other machines. It does
+// left, nor memory of other processes, swap, snapshots of a file system, or other machines. It does
 // not find a part of a word, a word that is split over lines or messages, one in
 // any other encoding or case (Quoted-Printable, HTML entities, one encoding
 // inside another), or a run of fewer than eight numbers of a vector. In bytes

@@ -55,6 +55,8 @@ type Report struct {
 	Unread []Unread `json:"unread"`
 	// Settled says that no file changed while the directory was last read.
 	Settled bool `json:"settled"`
+	// Heap is what a process had in memory, nil if nobody asked. See [Scanner.Heap].
+	Heap *Heap `json:"heap,omitempty"`
 }
 
 // MaxHits is how many hits of one file are reported.
