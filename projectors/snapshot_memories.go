@@ -215,10 +215,9 @@ func admits(f *index.Filter, d *index.Doc) bool {
 		f.Categories != nil && !slices.Contains(f.Categories, d.Category),
 		f.Scopes != nil && !slices.Contains(f.Scopes, d.Scope),
 		f.EntitiesAny != nil && !slices.ContainsFunc(f.EntitiesAny, func(e string) bool { return slices.Contains(d.Entities, e) }),
-		!containsAll(d.Entities, f.EntitiesAll), !containsAll(d.Labels, f.LabelsAll),
+		f.Where != nil && !holds(d, f.Where),
 		f.OccurredFromUS != nil && d.OccurredUS < *f.OccurredFromUS,
 		f.OccurredToUS != nil && d.OccurredUS >= *f.OccurredToUS,
-		d.Trust < f.MinTrust,
 		d.ExpiresUS != 0 && d.ExpiresUS <= f.NowUS,
 		slices.Contains(f.Exclude, d.ID),
 		len(d.Origins) > 0 && !slices.ContainsFunc(d.Origins, f.Admits):
@@ -231,8 +230,54 @@ func admits(f *index.Filter, d *index.Doc) bool {
 	return d.ValidFromUS <= at && (at < d.ValidToUS || d.ValidToUS == math.MaxInt64)
 }
 
-func containsAll(have, want []string) bool {
-	return !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(have, w) })
+// holds is the further condition of a filter on one document.
+func holds(d *index.Doc, w index.Where) bool {
+	switch w := w.(type) {
+	case index.And:
+		return !slices.ContainsFunc(w, func(part index.Where) bool { return !holds(d, part) })
+	case index.Or:
+		return slices.ContainsFunc(w, func(part index.Where) bool { return holds(d, part) })
+	case index.Not:
+		return !holds(d, w.Of)
+	case index.AnyOf:
+		return slices.ContainsFunc(tokensOf(d, w.Field), func(t string) bool { return slices.Contains(w.Tokens, t) })
+	case index.Present:
+		return slices.ContainsFunc(tokensOf(d, w.Field), func(t string) bool { return t != "" })
+	case index.Within:
+		n := numberOf(d, w.Number)
+		return w.From <= n && n <= w.To
+	}
+	return false // validated: there is no other
+}
+
+func tokensOf(d *index.Doc, f index.Field) []string {
+	switch f {
+	case index.FieldSession:
+		return []string{d.Session}
+	case index.FieldCategory:
+		return []string{d.Category}
+	case index.FieldScope:
+		return []string{d.Scope}
+	case index.FieldEntities:
+		return d.Entities
+	case index.FieldLabels:
+		return d.Labels
+	}
+	return nil
+}
+
+func numberOf(d *index.Doc, n index.Number) int64 {
+	switch n {
+	case index.NumberKind:
+		return int64(d.Kind)
+	case index.NumberTrust:
+		return int64(d.Trust)
+	case index.NumberOccurredUS:
+		return d.OccurredUS
+	case index.NumberObservedUS:
+		return d.ObservedUS
+	}
+	return math.MinInt64 // validated: there is no other
 }
 
 // Trace returns a trace by its id; [events.ErrNotFound] if there is none, or if its subject is forgotten in any view.

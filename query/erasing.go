@@ -173,7 +173,8 @@ func (s *erasingSnapshot) Match(ctx context.Context, tenant string, m tombstones
 		return s.bySource(ctx, tenant, m.Source)
 	}
 	f := index.Filter{
-		Tenant: tenant, Categories: m.Categories, EntitiesAny: m.Entities, LabelsAll: m.Labels,
+		Tenant: tenant, Categories: m.Categories, EntitiesAny: m.Entities,
+		Where: index.AllOf(index.FieldLabels, m.Labels...),
 	}
 	if m.Subject != "" {
 		f.Subjects = []string{m.Subject}

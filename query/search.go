@@ -75,9 +75,11 @@ func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, vector [
 	if sid != "" {
 		filter.Subjects = []string{sid}
 	}
-	if filter.LabelsAll, err = r.labels(req.Filter); err != nil {
+	labels, err := r.labels(req.Filter)
+	if err != nil {
 		return nil, err
 	}
+	filter.Where = index.AllOf(index.FieldLabels, labels...)
 	terms := words.Terms(req.Query)
 	question := make(map[string]bool, len(terms))
 	for _, term := range terms {

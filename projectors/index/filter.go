@@ -14,14 +14,12 @@ type Filter struct {
 	// Kinds, Sessions, Categories and Scopes hold the admitted values.
 	Kinds                        []Kind
 	Sessions, Categories, Scopes []string
-	// EntitiesAny admits a document with at least one of them, EntitiesAll one with all of them.
-	EntitiesAny, EntitiesAll []string
-	// LabelsAll admits a document with all of them.
-	LabelsAll []string
+	// EntitiesAny admits a document with at least one of them.
+	EntitiesAny []string
+	// Where is a further condition; nil is none.
+	Where Where
 	// OccurredFromUS (included) and OccurredToUS (excluded) bound the time of occurrence, in unix microseconds.
 	OccurredFromUS, OccurredToUS *int64
-	// MinTrust is the lowest trust class admitted.
-	MinTrust uint8
 	// ValidAtUS admits only facts that are valid at that unix microsecond. Other kinds ignore it.
 	ValidAtUS *int64
 	// NowUS is the time at which expiry is judged: a document with ExpiresUS other than zero and not after NowUS is out.
@@ -64,5 +62,8 @@ func (f *Filter) Validate() error {
 			return fmt.Errorf("check kinds: %w", ErrQuery)
 		}
 	}
-	return nil
+	if f.Where == nil {
+		return nil
+	}
+	return checkWhere(f.Where)
 }

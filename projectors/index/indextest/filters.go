@@ -20,11 +20,8 @@ func testFilterFields(t *testing.T, open func(t *testing.T) Backend) {
 		"Categories":     func(f *index.Filter) { f.Categories = []string{"c0"} },
 		"Scopes":         func(f *index.Filter) { f.Scopes = []string{"o0", "o2"} },
 		"EntitiesAny":    func(f *index.Filter) { f.EntitiesAny = []string{"e1", "e2"} },
-		"EntitiesAll":    func(f *index.Filter) { f.EntitiesAll = []string{"e1", "e2"} },
-		"LabelsAll":      func(f *index.Filter) { f.LabelsAll = []string{"l1", "l2", "l2"} },
 		"OccurredFromUS": func(f *index.Filter) { f.OccurredFromUS = new(int64(300)) },
 		"OccurredToUS":   func(f *index.Filter) { f.OccurredToUS = new(int64(300)) },
-		"MinTrust":       func(f *index.Filter) { f.MinTrust = 3 },
 		"ValidAtUS":      func(f *index.Filter) { f.ValidAtUS = new(int64(250)) },
 		"NowUS":          func(f *index.Filter) { f.NowUS = 500 },
 		"Exclude":        func(f *index.Filter) { f.Exclude = []string{id(3), id(4)} },
@@ -53,8 +50,8 @@ func testEmptyAllowList(t *testing.T, open func(t *testing.T) Backend) {
 			t.Errorf("an empty list of %s lets %d documents pass", name, c.Eligible)
 		}
 	}
-	// No condition comes from an empty list of what must all be there, or of what must be away.
-	f := index.Filter{Tenant: "acme", EntitiesAll: []string{}, LabelsAll: []string{}, Exclude: []string{}}
+	// No condition comes from an empty list of what must all hold, or of what must be away.
+	f := index.Filter{Tenant: "acme", Where: index.And{}, Exclude: []string{}}
 	if c := p.same(t, index.Query{Filter: f}); c.Eligible != 50 {
 		t.Errorf("empty lists without a condition let %d of 50 documents pass", c.Eligible)
 	}

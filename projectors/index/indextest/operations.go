@@ -280,7 +280,7 @@ func testUpdate(t *testing.T, open func(t *testing.T) Backend) {
 	if c := p.same(t, index.Query{Filter: index.Filter{Tenant: "acme", NowUS: 5}}); c.Eligible != 0 {
 		t.Fatal("the new expiry is not seen")
 	}
-	if c := p.same(t, index.Query{Filter: index.Filter{Tenant: "acme", MinTrust: 7}}); c.Eligible != 1 {
+	if c := p.same(t, index.Query{Filter: index.Filter{Tenant: "acme", Where: index.AtLeast(index.NumberTrust, 7)}}); c.Eligible != 1 {
 		t.Fatal("the new trust is not seen")
 	}
 	p.apply(t, index.Removal{Tenant: "acme", Subject: "s", ID: d.ID}, update(30, 500))

@@ -150,15 +150,47 @@ func Eligible(d *index.Doc, f *index.Filter) bool {
 		among(f.Subjects, d.Subject) && among(f.Kinds, d.Kind) && among(f.Sessions, d.Session) &&
 		among(f.Categories, d.Category) && among(f.Scopes, d.Scope) &&
 		(f.EntitiesAny == nil || slices.ContainsFunc(f.EntitiesAny, func(e string) bool { return slices.Contains(d.Entities, e) })) &&
-		!slices.ContainsFunc(f.EntitiesAll, func(e string) bool { return !slices.Contains(d.Entities, e) }) &&
-		!slices.ContainsFunc(f.LabelsAll, func(l string) bool { return !slices.Contains(d.Labels, l) }) &&
+		(f.Where == nil || Holds(d, f.Where)) &&
 		(f.OccurredFromUS == nil || d.OccurredUS >= *f.OccurredFromUS) &&
 		(f.OccurredToUS == nil || d.OccurredUS < *f.OccurredToUS) &&
-		d.Trust >= f.MinTrust &&
 		(f.ValidAtUS == nil || d.Kind != index.Fact || (d.ValidFromUS <= *f.ValidAtUS && *f.ValidAtUS < d.ValidToUS)) &&
 		(d.ExpiresUS == 0 || d.ExpiresUS > f.NowUS) &&
 		!slices.Contains(f.Exclude, d.ID) &&
 		(len(d.Origins) == 0 || slices.ContainsFunc(d.Origins, f.Admits))
+}
+
+// Holds reports whether w holds for d, by the words of [index.Where].
+func Holds(d *index.Doc, w index.Where) bool {
+	switch w := w.(type) {
+	case index.And:
+		return !slices.ContainsFunc(w, func(part index.Where) bool { return !Holds(d, part) })
+	case index.Or:
+		return slices.ContainsFunc(w, func(part index.Where) bool { return Holds(d, part) })
+	case index.Not:
+		return !Holds(d, w.Of)
+	case index.AnyOf:
+		return slices.ContainsFunc(tokensOf(d, w.Field), func(t string) bool { return slices.Contains(w.Tokens, t) })
+	case index.Present:
+		return slices.ContainsFunc(tokensOf(d, w.Field), func(t string) bool { return t != "" })
+	case index.Within:
+		n := numberOf(d, w.Number)
+		return w.From <= n && n <= w.To
+	}
+	panic(fmt.Sprintf("no condition: %T", w))
+}
+
+func tokensOf(d *index.Doc, f index.Field) []string {
+	return map[index.Field][]string{
+		index.FieldSession: {d.Session}, index.FieldCategory: {d.Category}, index.FieldScope: {d.Scope},
+		index.FieldEntities: d.Entities, index.FieldLabels: d.Labels,
+	}[f]
+}
+
+func numberOf(d *index.Doc, n index.Number) int64 {
+	return map[index.Number]int64{
+		index.NumberKind: int64(d.Kind), index.NumberTrust: int64(d.Trust),
+		index.NumberOccurredUS: d.OccurredUS, index.NumberObservedUS: d.ObservedUS,
+	}[n]
 }
 
 func among[T comparable](list []T, x T) bool { return list == nil || slices.Contains(list, x) }

@@ -181,12 +181,12 @@ func (u universe) query(t *rapid.T) index.Query {
 		Categories:  list(t, append(u.tokens, ""), "categories"),
 		Scopes:      list(t, append(u.tokens, ""), "scopes"),
 		EntitiesAny: list(t, u.tokens, "entities any"),
-		EntitiesAll: list(t, u.tokens, "entities all"),
-		LabelsAll:   list(t, u.tokens, "labels"),
 		Exclude:     list(t, u.ids, "exclude"),
-		MinTrust:    rapid.SampledFrom([]uint8{0, 0, 0, 1, 2}).Draw(t, "trust"),
 		NowUS:       smallTime().Draw(t, "now"),
 		Current:     u.current(t),
+	}
+	if rapid.Bool().Draw(t, "where given") {
+		f.Where = u.where(t, 4)
 	}
 	if rapid.IntRange(0, 4).Draw(t, "kinds given") == 0 {
 		f.Kinds = []index.Kind{index.Fact, index.Trajectory}

@@ -173,7 +173,9 @@ func judgeAll(t failer, v *forwardView) {
 	t.Helper()
 	m := newMatcher(&index.Filter{
 		Kinds: []index.Kind{index.Fact}, Sessions: []string{""}, Categories: []string{""}, Scopes: []string{""},
-		EntitiesAny: []string{"a"}, EntitiesAll: []string{"a"}, LabelsAll: []string{"a"}, MinTrust: 1,
+		EntitiesAny: []string{"a"}, Where: index.And{
+			index.AllOf(index.FieldEntities, "a"), index.AllOf(index.FieldLabels, "a"), index.AtLeast(index.NumberTrust, 1),
+		},
 		OccurredFromUS: new(int64), OccurredToUS: new(int64), ValidAtUS: new(int64), Exclude: []string{"b"},
 	})
 	pass, err := m.judge(v)

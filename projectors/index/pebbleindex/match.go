@@ -1,9 +1,7 @@
 package pebbleindex
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
 
 	"github.com/annals-memory/annals/projectors/index"
 )
@@ -16,8 +14,7 @@ type matcher struct {
 	categories tokenSet
 	scopes     tokenSet
 	any        tokenSet
-	all        []string
-	labels     []string
+	where      *where // nil is no condition
 	exclude    tokenSet
 	current    map[string]index.Current // as the filter has it
 	tokens     bool                     // some condition looks at the tail
@@ -46,12 +43,6 @@ func (s tokenSet) admits(token []byte) bool {
 	return ok
 }
 
-func distinct(tokens []string) []string {
-	tokens = slices.Clone(tokens)
-	slices.Sort(tokens)
-	return slices.Compact(tokens)
-}
-
 func newMatcher(f *index.Filter) *matcher {
 	m := &matcher{
 		f:          f,
@@ -59,8 +50,7 @@ func newMatcher(f *index.Filter) *matcher {
 		categories: newTokenSet(f.Categories),
 		scopes:     newTokenSet(f.Scopes),
 		any:        newTokenSet(f.EntitiesAny),
-		all:        distinct(f.EntitiesAll),
-		labels:     distinct(f.LabelsAll),
+		where:      newWhere(f.Where),
 		current:    f.Current,
 	}
 	if len(f.Exclude) > 0 {
@@ -69,7 +59,7 @@ func newMatcher(f *index.Filter) *matcher {
 	for _, k := range f.Kinds {
 		m.kinds[k] = true
 	}
-	m.lists = m.any != nil || len(m.all) > 0 || len(m.labels) > 0
+	m.lists = m.any != nil || m.where != nil && m.where.tokens
 	m.tokens = m.lists || len(m.current) > 0 || m.exclude != nil || m.sessions != nil || m.categories != nil || m.scopes != nil
 	return m
 }
@@ -94,6 +84,11 @@ func (m *matcher) judge(v *forwardView) (places, error) {
 			if p[i], err = m.tail(tail); err != nil {
 				return places{}, err
 			}
+			p[i] = p[i] && (m.where == nil || m.where.holds(v, i))
+		}
+	} else if m.where != nil {
+		for i := range p {
+			p[i] = p[i] && m.where.holds(v, i)
 		}
 	}
 	out, rank := v.set, 0
@@ -119,11 +114,6 @@ func (m *matcher) fixed(v *forwardView, p []bool) {
 			p[i] = p[i] && m.kinds[kind]
 		}
 	}
-	if m.f.MinTrust > 0 {
-		for i, trust := range v.trust[:len(p)] {
-			p[i] = p[i] && trust >= m.f.MinTrust
-		}
-	}
 	if from := m.f.OccurredFromUS; from != nil {
 		for i := range p {
 			p[i] = p[i] && i64(v.occurred, i) >= *from
@@ -141,7 +131,7 @@ func (m *matcher) fixed(v *forwardView, p []bool) {
 	}
 }
 
-// tail judges the tail of a row.
+// tail judges the tail of a row by all but the further condition, and shows its tokens to that.
 func (m *matcher) tail(b []byte) (bool, error) {
 	r := rowReader{b: b}
 	excluded := m.exclude != nil
@@ -150,15 +140,40 @@ func (m *matcher) tail(b []byte) (bool, error) {
 	session, category, scope := r.token(), r.token(), r.token()
 	ok := !excluded && m.sessions.admits(session) && m.categories.admits(category) && m.scopes.admits(scope)
 	if ok = ok && (len(m.current) == 0 && !m.lists || m.isCurrent(&r)); ok && m.lists {
-		hit, every := r.matchList(m.any, m.all)
-		if ok = every && (m.any == nil || hit); ok {
-			_, ok = r.matchList(nil, m.labels)
+		w := m.where
+		if w != nil && w.tokens {
+			w.begin()
+			w.see(index.FieldSession, session)
+			w.see(index.FieldCategory, category)
+			w.see(index.FieldScope, scope)
+		} else {
+			w = nil
+		}
+		if ok = m.entities(&r, w); ok && w != nil {
+			w.list(index.FieldLabels, &r)
 		}
 	}
 	if r.bad {
 		return false, fmt.Errorf("read forward row: %w", index.ErrCorrupt)
 	}
 	return ok, nil
+}
+
+// entities reads the entities, shows them to w unless it is nil, and reports whether one of them is admitted.
+func (m *matcher) entities(r *rowReader, w *where) bool {
+	if m.any == nil {
+		w.list(index.FieldEntities, r)
+		return true
+	}
+	hit := false
+	for range r.number(2) {
+		token := r.token()
+		hit = hit || m.any.admits(token)
+		if w != nil {
+			w.see(index.FieldEntities, token)
+		}
+	}
+	return hit
 }
 
 // isCurrent reads the origins and reports whether there are none or one of them is admitted.
@@ -181,30 +196,4 @@ func (m *matcher) isCurrent(r *rowReader) bool {
 		}
 	}
 	return ok
-}
-
-// matchList reads a list and reports whether one of its tokens is in some, and whether all tokens of all are in the list.
-func (r *rowReader) matchList(some tokenSet, all []string) (hit, every bool) {
-	n := r.number(2)
-	list := r.b
-	for range n {
-		token := r.token()
-		if some != nil && some.admits(token) {
-			hit = true
-		}
-	}
-	for _, want := range all {
-		l := rowReader{b: list}
-		found := false
-		for range n {
-			if bytes.Equal(l.token(), []byte(want)) {
-				found = true
-				break
-			}
-		}
-		if !found {
-			return hit, false
-		}
-	}
-	return hit, true
 }
