@@ -143,6 +143,8 @@ type EvidenceBasis struct {
 	Other     bool  `json:"other,omitempty"`
 	Retired   bool  `json:"retired,omitempty"`
 	Trust     Trust `json:"trust,omitzero"`
+	// Sensitivity is that of the episode, "" for ordinary.
+	Sensitivity string `json:"sensitivity,omitempty"`
 	// Principal is the token of who captured it.
 	Principal string `json:"principal,omitempty"`
 	// Guard is what the scan of it found.

@@ -26,8 +26,9 @@ type Evidence struct {
 	Erasure   string
 	// Retired says that it is of a revision of its source that is not current.
 	Retired bool
-	// Trust is the episode's.
-	Trust events.Trust
+	// Trust and Sensitivity are the episode's.
+	Trust       events.Trust
+	Sensitivity string
 	// Principal is the token of who captured it.
 	Principal string
 	// Guard is what the scan of it found.
@@ -41,7 +42,8 @@ func (e *Evidence) isAlive() bool { return e.Found && !e.Forgotten }
 func (e *Evidence) basis(subject string) events.EvidenceBasis {
 	return events.EvidenceBasis{
 		Episode: e.Ref.Episode, Found: e.Found, Forgotten: e.Forgotten, Other: e.Found && e.Ref.Subject != subject,
-		Retired: e.Retired, Trust: e.Trust, Principal: e.Principal, Guard: e.Guard,
+		Retired: e.Retired, Trust: e.Trust, Sensitivity: e.Sensitivity,
+		Principal: e.Principal, Guard: e.Guard,
 	}
 }
 
@@ -118,7 +120,7 @@ func (g *Gateway) sourceEvidence(ctx context.Context, tenant, id string, subject
 	for _, ev := range last.Events {
 		switch ev := ev.(type) {
 		case events.EpisodeCaptured:
-			e.Found, e.Trust, e.Guard, e.Principal = true, ev.Trust, ev.Guard, last.Principal
+			e.Found, e.Trust, e.Guard, e.Principal, e.Sensitivity = true, ev.Trust, ev.Guard, last.Principal, ev.Sensitivity
 			e.Ref.Subject, e.Ref.Source, e.Ref.Revision, e.Ref.At = ev.Subject, ev.Source, ev.Revision, last.Position
 			released = ev.Released != 0
 		case events.EpisodeForgotten:

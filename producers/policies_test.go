@@ -263,3 +263,35 @@ func TestDecisionsRepeat(t *testing.T) {
 		})
 	}
 }
+
+// What is taken from a secret is one, whatever else it was taken from.
+func TestSensitivityOfSources(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	f.activate("name: promotion\nversion: 2\nrules:\n" +
+		"  - {id: secret_source, gate: guardrail, outcome: reject, when: 'cand.sensitivity == \"secret\"'}\n")
+	source := func(sensitivity string) string {
+		r := episode("maria", "I live in Rome.")
+		r.Sensitivity = sensitivity
+		c, err := f.Capture(t.Context(), user("acme"), "", r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.ID
+	}
+	ordinary, personal, secret := source(""), source("personal"), source("secret")
+	for want, sources := range map[events.Decision][]string{
+		events.DecisionPromote: {ordinary, personal}, events.DecisionReject: {ordinary, secret, personal},
+	} {
+		if p := f.propose(claim(`"Rome"`, day(5), sources...)); p.Decision != want {
+			t.Errorf("%+v, want %s", p, want)
+		}
+	}
+	for _, c := range f.slot().Facts {
+		for _, e := range c.Decision.Basis.Evidence {
+			if want := map[string]string{personal: "personal", secret: "secret"}[e.Episode]; e.Sensitivity != want {
+				t.Errorf("%+v", e)
+			}
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 func factsSpec() *spec {
 	return &spec{
 		name:     Facts,
-		format:   "facts/5",
+		format:   "facts/6",
 		families: []string{"annals.fact.", "annals.episode.", "annals.subject.", "annals.source."},
 		except:   []string{"annals.episode.captured.", "annals.subject.registered.", "annals.subject.consent_"},
 		folder: func(e *engine) (folder, error) {

@@ -105,6 +105,7 @@ func encodeEvidence(e *encoder, v *events.EvidenceBasis) {
 	e.string(v.Episode)
 	e.uint(flags)
 	e.uint(uint64(v.Trust))
+	e.string(v.Sensitivity)
 	e.string(v.Principal)
 	encodeGuard(e, &v.Guard)
 }
@@ -115,6 +116,7 @@ func decodeEvidence(d *decoder, v *events.EvidenceBasis) {
 	v.Found, v.Forgotten = flags&flagFound != 0, flags&flagForgotten != 0
 	v.Other, v.Retired = flags&flagOther != 0, flags&flagRetired != 0
 	v.Trust = events.Trust(d.uint()) //nolint:gosec // written from a Trust.
+	v.Sensitivity = d.string()
 	v.Principal = d.string()
 	decodeGuard(d, &v.Guard)
 }

@@ -299,7 +299,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	for typ, n := range map[reflect.Type]int{
 		reflect.TypeFor[events.SlotFact](): 15, reflect.TypeFor[events.FactProposed](): 17, reflect.TypeFor[events.FactDecided](): 6,
 		reflect.TypeFor[events.SourceRef](): 5, reflect.TypeFor[events.Guard](): 5, reflect.TypeFor[events.Basis](): 7,
-		reflect.TypeFor[events.EvidenceBasis](): 8, reflect.TypeFor[events.Review](): 4, reflect.TypeFor[events.FactReviewed](): 5,
+		reflect.TypeFor[events.EvidenceBasis](): 9, reflect.TypeFor[events.Review](): 4, reflect.TypeFor[events.FactReviewed](): 5,
 		reflect.TypeFor[events.EpisodeCaptured](): 15, reflect.TypeFor[events.TraceRecalled](): 8,
 	} {
 		if typ.NumField() != n {

@@ -190,7 +190,8 @@ func basis(t *rapid.T, _ string) events.Basis {
 				Episode: episode(t, label), Found: rapid.Bool().Draw(t, "found"),
 				Forgotten: rapid.Bool().Draw(t, "forgotten"), Other: rapid.Bool().Draw(t, "other"),
 				Retired: rapid.Bool().Draw(t, "retired"), Trust: maybe(t, "trust", anyTrust),
-				Principal: maybe(t, "principal", Token), Guard: maybe(t, "guard", guard),
+				Sensitivity: maybe(t, "sensitivity", Token),
+				Principal:   maybe(t, "principal", Token), Guard: maybe(t, "guard", guard),
 			}
 		}),
 		Context:  maybe(t, "context", anyTrust),

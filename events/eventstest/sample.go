@@ -60,7 +60,7 @@ func Sample(typ string) events.Event {
 			Basis: events.Basis{
 				Evidence: []events.EvidenceBasis{{
 					Episode: episode, Found: true, Forgotten: true, Other: true, Retired: true, Trust: events.TrustTool,
-					Principal: class, Guard: guard,
+					Sensitivity: "personal", Principal: class, Guard: guard,
 				}},
 				Context: events.TrustAgent, Consent: events.ConsentGiven, Conflict: "supersedes", Guard: guard,
 				Reviews: []events.ReviewBasis{{Reviewer: class, Verdict: events.VerdictApprove}}, At: Epoch(),

@@ -102,6 +102,7 @@ func variables() []variable {
 		{"cand.scope", cel.StringType},
 		{"cand.confidence", cel.DoubleType},
 		{"cand.trust", cel.IntType},
+		{"cand.sensitivity", cel.StringType},
 		{"cand.context", cel.IntType},
 		{"cand.traces", cel.IntType},
 		{"cand.sources", cel.IntType},

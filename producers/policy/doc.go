@@ -39,6 +39,7 @@
 //	                      a text that it is compared with must be spelt so as well)
 //	cand.confidence       double, 0 to 1
 //	cand.trust            int: EXTERNAL < TOOL < AGENT < USER < HUMAN_VERIFIED < SYSTEM
+//	cand.sensitivity      string: the highest of its sources: normal, personal, special, secret
 //	cand.context          int: lowest trust of what was recalled before; 0 for nothing
 //	cand.traces           int: recalls that it may have been made from
 //	cand.sources          int: sources that are alive and about the subject
@@ -46,7 +47,7 @@
 //	cand.special          bool: its category is of a special kind
 //	cand.needs_consent    bool: its category needs an explicit consent
 //	cand.guard            .score int 0 to 100, .hits list(string), .secrets int, .personal list(string)
-//	evidence              list of .trust .found .forgotten .other .retired .guard
+//	evidence              list of .trust .sensitivity .found .forgotten .other .retired .guard
 //	consent               string: "granted", "withdrawn" or ""
 //	conflict              string: the reason of its place among the other facts
 //	reviews               list of .reviewer .verdict

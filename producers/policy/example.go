@@ -109,7 +109,7 @@ func readInput(in *Input) func(string, *yaml.Node) error {
 				return entries(n, field, maxList, func(field string, n *yaml.Node) error {
 					e := plainSource()
 					err := readers{
-						"trust": trust(&e.Trust), "found": boolean(&e.Found), "forgotten": boolean(&e.Forgotten),
+						"trust": trust(&e.Trust), "sensitivity": word(&e.Sensitivity, sensitivities()...), "found": boolean(&e.Found), "forgotten": boolean(&e.Forgotten),
 						"other": boolean(&e.Other), "retired": boolean(&e.Retired),
 						"principal": text(&e.Principal, maxString), "guard": readGuard(&e.Guard),
 					}.read(n, field)

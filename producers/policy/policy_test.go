@@ -143,9 +143,10 @@ func TestVariables(t *testing.T) {
 		events.Basis{
 			Evidence: []events.EvidenceBasis{
 				{Found: true, Trust: events.TrustUser, Principal: "p1", Guard: events.Guard{Rules: "r", Score: 12, Secrets: 3, Hits: []string{"h"}, Personal: []string{"iban"}}},
-				{Found: true, Trust: events.TrustHuman, Principal: "p1"},
+				{Found: true, Trust: events.TrustHuman, Principal: "p1", Sensitivity: "special"},
+				{Found: true, Trust: events.TrustUser, Principal: "p1", Sensitivity: "personal"},
 				{Found: true, Trust: events.TrustSystem, Principal: "p2", Retired: true},
-				{Found: true, Forgotten: true, Trust: events.TrustTool, Principal: "p3"},
+				{Found: true, Forgotten: true, Trust: events.TrustTool, Principal: "p3", Sensitivity: "secret"},
 				{Found: true, Other: true, Trust: events.TrustTool, Principal: "p4"},
 				{Trust: events.TrustTool, Principal: "p5"},
 			},
@@ -156,13 +157,13 @@ func TestVariables(t *testing.T) {
 		})
 	for _, when := range []string{
 		`cand.predicate == "city"`, `cand.category == "health"`, `cand.scope == "home"`, `cand.confidence == 0.8`,
-		`cand.trust == AGENT`, `cand.context == AGENT`, `cand.traces == 2`, `cand.sources == 3`, `cand.principals == 2`,
+		`cand.trust == AGENT`, `cand.context == AGENT`, `cand.sensitivity == "special"`, `evidence[0].sensitivity == "normal"`, `cand.traces == 2`, `cand.sources == 4`, `cand.principals == 2`,
 		`cand.special`, `cand.needs_consent`, `cand.guard.score == 31`, `cand.guard.secrets == 2`,
 		`cand.guard.hits == ["g1", "g2"]`, `"phone" in cand.guard.personal`,
-		`size(evidence) == 6`, `evidence[0].trust == USER`, `evidence[2].retired`, `evidence[3].forgotten`, `evidence[4].other`,
-		`!evidence[5].found`, `evidence[0].guard.score == 12`, `evidence[0].guard.secrets == 3`,
+		`size(evidence) == 7`, `evidence[0].trust == USER`, `evidence[3].retired`, `evidence[4].forgotten`, `evidence[5].other`,
+		`!evidence[6].found`, `evidence[0].guard.score == 12`, `evidence[0].guard.secrets == 3`,
 		`"h" in evidence[0].guard.hits`, `"iban" in evidence[0].guard.personal`,
-		`evidence.exists_one(e, e.retired)`, `evidence.all(e, e.trust > EXTERNAL)`, `size(evidence.filter(e, e.found)) == 5`,
+		`evidence.exists_one(e, e.retired)`, `evidence.all(e, e.trust > EXTERNAL)`, `size(evidence.filter(e, e.found)) == 6`,
 		`consent == "granted"`, `conflict == "newer"`, `reviews[0].reviewer == "r1" && reviews[0].verdict == "approved"`,
 		`at == timestamp("2026-03-01T12:00:00Z")`, `at - duration("24h") < at`,
 		`EXTERNAL < TOOL && TOOL < AGENT && AGENT < USER && USER < HUMAN_VERIFIED && HUMAN_VERIFIED < SYSTEM`,

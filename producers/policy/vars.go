@@ -9,12 +9,13 @@ import (
 
 // source, scan and review are what conditions see of the lists of an input.
 type source struct {
-	Trust     int64 `cel:"trust"`
-	Found     bool  `cel:"found"`
-	Forgotten bool  `cel:"forgotten"`
-	Other     bool  `cel:"other"`
-	Retired   bool  `cel:"retired"`
-	Guard     scan  `cel:"guard"`
+	Trust       int64  `cel:"trust"`
+	Sensitivity string `cel:"sensitivity"`
+	Found       bool   `cel:"found"`
+	Forgotten   bool   `cel:"forgotten"`
+	Other       bool   `cel:"other"`
+	Retired     bool   `cel:"retired"`
+	Guard       scan   `cel:"guard"`
 }
 
 type scan struct {
@@ -61,6 +62,8 @@ func (v *vars) ResolveName(name string) (any, bool) {
 		return types.Double(in.Confidence), true
 	case "cand.trust":
 		return types.Int(in.Trust), true
+	case "cand.sensitivity":
+		return types.String(in.sensitivity()), true
 	case "cand.context":
 		return types.Int(in.Context), true
 	case "cand.traces":
@@ -109,7 +112,7 @@ func (v *vars) evidenceList() []source {
 		v.evidence = make([]source, 0, len(v.in.Evidence))
 		for _, e := range v.in.Evidence {
 			v.evidence = append(v.evidence, source{
-				Trust: int64(e.Trust), Found: e.Found, Forgotten: e.Forgotten,
+				Trust: int64(e.Trust), Sensitivity: sensitivityOf(e.Sensitivity), Found: e.Found, Forgotten: e.Forgotten,
 				Other: e.Other, Retired: e.Retired, Guard: scanOf(e.Guard),
 			})
 		}
