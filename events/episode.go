@@ -52,6 +52,9 @@ type EpisodeContent struct {
 	Category string                    `json:"category,omitempty"`
 	Entities []string                  `json:"entities,omitempty"`
 	Metadata map[string]jsontext.Value `json:"metadata,omitempty"`
+	// Note is what the reviewer said who let it out of quarantine. It is no part of
+	// what happened, and told to nobody who reads the episode.
+	Note string `json:"note,omitempty"`
 }
 
 // Actor is who took part in an episode, and as what.
@@ -88,6 +91,9 @@ type EpisodeDropped struct {
 	Subject string `json:"subject"`
 	// Expired says that nobody decided in time; else a reviewer dropped it.
 	Expired bool `json:"expired,omitempty"`
+	// Content is a sealed ReviewContent, nil without a note. Its key is that of the
+	// commit: the episode's is destroyed.
+	Content []byte `json:"content,omitempty"`
 }
 
 // EpisodeForgotten is the tombstone of an episode. It holds no value.

@@ -20,6 +20,8 @@ const (
 	cmdEdit    = "edit"
 	cmdUndo    = "undo_review"
 	cmdRevise  = "revise_source"
+	cmdRelease = "release_episode"
+	cmdDrop    = "drop_episode"
 )
 
 // command is one command of one caller: what an idempotency key stands for.

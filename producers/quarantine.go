@@ -102,17 +102,21 @@ func (g *Gateway) isOurs(ctx context.Context, w *work) (bool, error) {
 // ReleaseEpisode lets an episode out of quarantine, exactly as it was shown under
 // the hash of [QuarantineHash]: from then on it is an episode like any other, that
 // somebody has verified. Only a reviewer or an admin can, who is no agent, and not
-// who captured it.
+// who captured it. A note is sealed with the episode and told to nobody who reads it.
+// The same call under its key is the same answer, unless the episode is gone.
 //
 // The errors are ErrForbidden; ErrNotFound for what is no episode, and for one of a
 // subject under a legal hold; ErrForgotten for one that is gone, as when its time is
-// over; a *events.ConflictError for other bytes and for one that has been decided
-// on; an *events.InputError where the subject has taken its consent back, and for a
-// text that is kept out by now; and the log's.
-func (g *Gateway) ReleaseEpisode(ctx context.Context, caller events.Caller, id, hash string) (Captured, error) {
-	d, err := g.detained(ctx, caller, id, hash)
+// over; ErrKeyReused; a *events.ConflictError for other bytes and for one that has
+// been decided on; an *events.InputError for an edit, where the subject has taken its
+// consent back, and for a text that is kept out by now; and the log's.
+func (g *Gateway) ReleaseEpisode(ctx context.Context, caller events.Caller, key, id string, r ReviewRequest) (Captured, error) {
+	d, err := g.detained(ctx, caller, command{name: cmdRelease, principal: caller.Principal, key: key}, id, r)
 	if err != nil {
 		return Captured{}, err
+	}
+	if d.ended != 0 {
+		return Captured{ID: d.aggregate.ID, Position: d.ended, Status: StatusCaptured}, nil
 	}
 	if d.withdrawn { // what is not captured is not let in either
 		return Captured{}, refusedConsent()
@@ -127,11 +131,11 @@ func (g *Gateway) ReleaseEpisode(ctx context.Context, caller events.Caller, id, 
 	if QuarantineHash(m) != d.Hash {
 		return Captured{}, d.conflict()
 	}
-	if err := g.admitDetained(ctx, d, e.Content); err != nil {
+	if e.Content, err = g.admitDetained(ctx, d, e.Content, r.Note); err != nil {
 		return Captured{}, err
 	}
 	e.Released, e.Trust = e.Trust, events.TrustHuman
-	position, err := g.end(ctx, d, g.newID(), e)
+	position, err := g.end(ctx, d, e)
 	if err != nil {
 		return Captured{}, err
 	}
@@ -142,35 +146,49 @@ func (g *Gateway) ReleaseEpisode(ctx context.Context, caller events.Caller, id, 
 }
 
 // admitDetained refuses an episode whose text has been forgotten since it came, and
-// is not to come back.
-func (g *Gateway) admitDetained(ctx context.Context, d *detained, sealed []byte) error {
-	if g.suppressed == nil {
-		return nil
+// is not to come back. It returns the content with the reviewer's note.
+func (g *Gateway) admitDetained(ctx context.Context, d *detained, sealed []byte, note string) ([]byte, error) {
+	if g.suppressed == nil && note == "" {
+		return sealed, nil
 	}
 	plain, err := d.record.Open(label(events.KindEpisode, d.aggregate.ID, events.TypeEpisodeCaptured), sealed)
 	if err != nil {
-		return fmt.Errorf("open episode: %w", err)
+		return nil, fmt.Errorf("open episode: %w", err)
 	}
 	defer clear(plain)
 	var content events.EpisodeContent
 	if err := json.Unmarshal(plain, &content); err != nil {
-		return fmt.Errorf("open episode: %w", events.ErrCorrupt)
+		return nil, fmt.Errorf("open episode: %w", events.ErrCorrupt)
 	}
-	return g.admit(ctx, d.tenant, "text", content.Text)
+	if err := g.admit(ctx, d.work.tenant, "text", content.Text); err != nil || note == "" {
+		return sealed, err
+	}
+	content.Note = note
+	return sealContent(d.record, events.KindEpisode, events.TypeEpisodeCaptured, content)
 }
 
 // DropEpisode ends the wait of an episode in quarantine: its key is destroyed and
 // its bytes are removed. Who can is as with [Gateway.ReleaseEpisode], and so are
-// the errors, but that no consent is needed and nothing is kept out. If it fails after
-// the log has it, the [Sweeper] completes it.
-func (g *Gateway) DropEpisode(ctx context.Context, caller events.Caller, id, hash string) (Written, error) {
-	d, err := g.detained(ctx, caller, id, hash)
+// the errors, but that no consent is needed and nothing is kept out. A note is sealed
+// under the subject's own key and goes from the log when the episode or its subject is
+// forgotten. If it fails after the log has it, the [Sweeper] completes it, as does the
+// same call under its key.
+func (g *Gateway) DropEpisode(ctx context.Context, caller events.Caller, key, id string, r ReviewRequest) (Written, error) {
+	d, err := g.detained(ctx, caller, command{name: cmdDrop, principal: caller.Principal, key: key}, id, r)
 	if err != nil {
 		return Written{}, err
 	}
-	position, err := g.end(ctx, d, token.Decision(d.aggregate.ID), events.EpisodeDropped{Subject: d.Subject})
-	if err != nil {
-		return Written{}, err
+	position := d.ended
+	if position == 0 {
+		dropped := events.EpisodeDropped{Subject: d.Subject}
+		if r.Note != "" {
+			if dropped.Content, err = sealAt(d.subject, droppedLabel(d.Subject, d.aggregate.ID), events.ReviewContent{Note: r.Note}); err != nil {
+				return Written{}, err
+			}
+		}
+		if position, err = g.end(ctx, d, dropped); err != nil {
+			return Written{}, err
+		}
 	}
 	if err := discard(ctx, g.keys, g.quarantine, d.aggregate.Tenant, d.aggregate.ID); err != nil {
 		return Written{}, err
@@ -178,14 +196,29 @@ func (g *Gateway) DropEpisode(ctx context.Context, caller events.Caller, id, has
 	return Written{Position: position}, nil
 }
 
-// detained is an episode that waits for its reviewer.
+// droppedLabel is where the note on a dropped episode belongs, whose own key is gone.
+func droppedLabel(subject, episode string) seal.Label {
+	l := label(events.KindEpisode, subject, events.TypeEpisodeDropped)
+	l.Part = episode
+	return l
+}
+
+// detained is an episode that waits for its reviewer, or that this very command has
+// decided on.
 type detained struct {
 	events.EpisodeQuarantined
+
+	work      *work
 	aggregate events.Aggregate
 	position  uint64
-	reviewer  string
-	tenant    *seal.Tenant
-	record    *seal.Record
+	// by is who captured it.
+	by string
+	// ended is the position of the commit of this command, 0 while there is none.
+	ended uint64
+	// over says that it does not wait, and gone that nothing is left of it.
+	over, gone bool
+	// record is its key, and subject that of its subject.
+	record, subject *seal.Record
 	// withdrawn says that the subject has taken its consent back.
 	withdrawn bool
 }
@@ -195,54 +228,88 @@ func (d *detained) conflict() error {
 	return &events.ConflictError{Aggregate: d.aggregate, Actual: d.position}
 }
 
-// detained finds an episode in quarantine for who may decide on it.
-func (g *Gateway) detained(ctx context.Context, caller events.Caller, id, hash string) (*detained, error) {
-	if err := permitReview(caller); err != nil {
-		return nil, err
+// see learns from a commit of the episode.
+func (d *detained) see(r events.Recorded) {
+	d.position = r.Position
+	if r.ID == d.work.id {
+		d.ended = r.Position
 	}
-	t, err := g.tenant(ctx, caller.Tenant)
-	if err != nil {
-		return nil, err
-	}
-	if id = token.CanonicalID(id); id == "" {
-		return nil, events.ErrNotFound
-	}
-	d := &detained{
-		aggregate: events.Aggregate{Tenant: t.Token(), Kind: events.KindEpisode, ID: id},
-		reviewer:  token.Principal(t, caller.Principal),
-		tenant:    t,
-	}
-	last, err := g.log.Last(ctx, d.aggregate)
-	if errors.Is(err, events.ErrNoCommits) {
-		return nil, events.ErrNotFound
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read episode: %w", err)
-	}
-	d.position = last.Position
-	waits := false
-	for _, e := range last.Events {
+	for _, e := range r.Events {
 		switch e := e.(type) {
 		case events.EpisodeQuarantined:
-			d.EpisodeQuarantined, waits = e, true
-		case events.EpisodeForgotten, events.EpisodeDropped:
-			return nil, events.ErrForgotten
+			d.EpisodeQuarantined, d.by = e, r.Principal
+		case events.EpisodeForgotten:
+			d.over, d.gone, d.ended = true, true, 0
+		case events.EpisodeDropped:
+			d.over, d.gone = true, true
+		case events.EpisodeCaptured:
+			d.over = true
 		default:
 		}
 	}
-	if !waits {
-		return nil, d.conflict()
+}
+
+// detained finds an episode in quarantine for who may decide on it.
+func (g *Gateway) detained(ctx context.Context, caller events.Caller, cmd command, id string, r ReviewRequest) (*detained, error) {
+	if err := permitReview(caller); err != nil {
+		return nil, err
 	}
-	if last.Principal == d.reviewer {
+	if r.Edit != nil {
+		return nil, malformed("not_allowed", "edit", "is part of an approval of a candidate only")
+	}
+	if err := first(events.CheckIdempotencyKey(cmd.key), r.validate(g.clock())); err != nil {
+		return nil, err
+	}
+	type asked struct {
+		Episode string        `json:"episode"`
+		Request ReviewRequest `json:"request"`
+	}
+	id = token.CanonicalID(id)
+	w, err := g.prepare(ctx, caller, cmd, asked{id, r})
+	if err != nil {
+		return nil, err
+	}
+	if id == "" {
+		return nil, events.ErrNotFound
+	}
+	d := &detained{work: w, aggregate: events.Aggregate{Tenant: w.tenant.Token(), Kind: events.KindEpisode, ID: id}}
+	for r, err := range g.log.ReadAggregate(ctx, d.aggregate, 0) {
+		if err != nil && !errors.Is(err, events.ErrNoCommits) {
+			return nil, fmt.Errorf("read episode: %w", err)
+		}
+		if err == nil {
+			d.see(r)
+		}
+	}
+	switch {
+	case d.position == 0:
+		return nil, events.ErrNotFound
+	case d.ended != 0:
+	case d.gone:
+		return nil, events.ErrForgotten
+	case d.over || d.Hash == "":
+		return nil, d.conflict()
+	case d.by == w.principal:
 		return nil, events.ErrForbidden
+	default:
+		if d.record, _, err = g.find(ctx, w.tenant, id, events.KindEpisode); err != nil {
+			return nil, err // it was forgotten with its subject
+		}
+		if r.ContentHash != d.Hash {
+			return nil, d.conflict()
+		}
 	}
-	if d.record, _, err = g.find(ctx, t, id, events.KindEpisode); err != nil {
-		return nil, err // it was forgotten with its subject
+	if err := g.decidable(ctx, d); err != nil {
+		return nil, err
 	}
-	if hash != d.Hash {
-		return nil, d.conflict()
+	d.subject, err = g.keys.Record(ctx, d.aggregate.Tenant, d.Subject)
+	if isDestroyed(err) {
+		return nil, events.ErrForgotten
 	}
-	return d, g.decidable(ctx, d)
+	if err != nil {
+		return nil, fmt.Errorf("find subject: %w", err)
+	}
+	return d, g.commandRow(ctx, w, d.subject.Scope())
 }
 
 // decidable says why nothing of the subject can be decided on: what is held is kept
@@ -262,9 +329,9 @@ func (g *Gateway) decidable(ctx context.Context, d *detained) error {
 }
 
 // end appends what ends the wait of an episode.
-func (g *Gateway) end(ctx context.Context, d *detained, id string, e events.Event) (uint64, error) {
+func (g *Gateway) end(ctx context.Context, d *detained, e events.Event) (uint64, error) {
 	ack, err := g.log.Append(ctx, events.Commit{
-		ID: id, Aggregate: d.aggregate, Time: g.clock(), Principal: d.reviewer, Events: []events.Event{e},
+		ID: d.work.id, Aggregate: d.aggregate, Time: g.clock(), Principal: d.work.principal, Events: []events.Event{e},
 	}, events.Expect(d.position))
 	if err != nil {
 		return 0, fmt.Errorf("end quarantine: %w", err)

@@ -49,9 +49,15 @@ func factMatters(list []events.Event, sid string) (about []matter, stays bool) {
 
 func episodeMatters(r *events.Recorded) (about []matter, stays bool) {
 	for _, e := range r.Events {
-		if e, ok := e.(events.EpisodeCaptured); ok {
+		switch e := e.(type) {
+		case events.EpisodeCaptured:
 			about = addMatter(about, matter{kind: kindEpisode, sid: e.Subject, id: r.Aggregate.ID, sealed: true})
-		} else {
+		case events.EpisodeDropped:
+			if len(e.Content) > 0 { // what the reviewer said of it
+				about = addMatter(about, matter{kind: kindEpisode, sid: e.Subject, id: r.Aggregate.ID, sealed: true})
+			}
+			stays = stays || len(e.Content) == 0
+		default:
 			stays = true
 		}
 	}

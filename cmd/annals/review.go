@@ -294,7 +294,7 @@ func (r *reviewItem) print(t terminal) error {
 type reviewVerdict struct {
 	ID   string `arg:"" help:"The candidate or episode."`
 	Hash string `arg:"" help:"The hash under which it was shown."`
-	Note string `help:"Why; it is kept sealed with the candidate."`
+	Note string `help:"Why; it is kept sealed."`
 	Key  string `help:"Idempotency key."`
 }
 

@@ -37,7 +37,9 @@ func EventOf(t *rapid.T, typ string) events.Event {
 			Guard: maybe(t, "guard", guard), Hash: hash(t, "hash"),
 		}
 	case events.TypeEpisodeDropped:
-		return events.EpisodeDropped{Subject: Token(t, "subject"), Expired: rapid.Bool().Draw(t, "expired")}
+		return events.EpisodeDropped{
+			Subject: Token(t, "subject"), Expired: rapid.Bool().Draw(t, "expired"), Content: maybe(t, "note", func(t *rapid.T, _ string) []byte { return content(t) }),
+		}
 	case events.TypeSourceRevised:
 		return events.SourceRevised{Revision: Token(t, "revision"), EffectiveAt: Time(t, "effective at")}
 	case events.TypeEpisodeForgotten:

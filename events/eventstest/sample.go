@@ -38,7 +38,7 @@ func Sample(typ string) events.Event {
 			Subject: subject, Class: class, Trust: events.TrustExternal, Until: Day(1), Guard: guard, Hash: policy.Hash,
 		}
 	case events.TypeEpisodeDropped:
-		return events.EpisodeDropped{Subject: subject, Expired: true}
+		return events.EpisodeDropped{Subject: subject, Expired: true, Content: sealed}
 	case events.TypeSourceRevised:
 		return events.SourceRevised{Revision: ref.Revision, EffectiveAt: Epoch()}
 	case events.TypeEpisodeForgotten:

@@ -133,7 +133,9 @@ func (s *Scanner) read(m *match, text string) {
 	c := cut(p)
 	m.run(c.join(false))
 	if c.foldable {
-		m.run(c.join(true))
+		if folded := c.join(true); folded.folded {
+			m.run(folded)
+		}
 	}
 }
 
@@ -142,8 +144,10 @@ func (s *Scanner) mark(hits []bool, p string) {
 	for i := range len(p) {
 		node := s.markers.root[p[i]]
 		for j := i + 1; node != 0; j++ {
-			for _, e := range s.markers.ends(node) {
-				hits[e.id] = true
+			if s.markers.nodes[node].outs > 0 {
+				for _, e := range s.markers.ends(node) {
+					hits[e.id] = true
+				}
 			}
 			if j == len(p) {
 				break

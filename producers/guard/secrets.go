@@ -127,16 +127,13 @@ func (s *Scanner) findSecrets(text, lower string) []Span {
 }
 
 func asciiLower(s string) string {
-	var b strings.Builder
-	b.Grow(len(s))
-	for i := range len(s) {
-		c := s[i]
+	b := []byte(s)
+	for i, c := range b {
 		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
+			b[i] = c + 'a' - 'A'
 		}
-		b.WriteByte(c)
 	}
-	return b.String()
+	return string(b)
 }
 
 func inWord(c byte) bool {

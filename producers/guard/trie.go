@@ -7,13 +7,20 @@ type trie struct {
 	root  [256]int32
 	nodes []trieNode
 	edges []trieEdge
+	// rows are the edges of the nodes that have many, by their byte.
+	rows [][256]int32
 	outs  []entry
 }
 
 type trieNode struct {
 	edge, edges int32
 	out, outs   int32
+	// row is one more than the place of the node's row, or 0.
+	row int32
 }
+
+// manyEdges is from how many edges on a node has a row.
+const manyEdges = 7
 
 type trieEdge struct {
 	b  byte
@@ -72,6 +79,14 @@ func (b *trieBuilder) build() *trie {
 			}
 		}
 		slices.SortFunc(t.edges[n.edge:], func(x, y trieEdge) int { return int(x.b) - int(y.b) })
+		if len(next) >= manyEdges {
+			var row [256]int32
+			for c, to := range next {
+				row[c] = to
+			}
+			t.rows = append(t.rows, row)
+			n.row = int32(len(t.rows)) //nolint:gosec // As above.
+		}
 		t.outs = append(t.outs, b.outs[i]...)
 	}
 	return t
@@ -83,15 +98,10 @@ func (t *trie) step(at int32, b byte) int32 {
 		return t.root[b]
 	}
 	n := &t.nodes[at]
-	edges := t.edges[n.edge : n.edge+n.edges]
-	for len(edges) > 8 {
-		if half := len(edges) / 2; edges[half].b <= b {
-			edges = edges[half:]
-		} else {
-			edges = edges[:half]
-		}
+	if n.row > 0 {
+		return t.rows[n.row-1][b]
 	}
-	for _, e := range edges {
+	for _, e := range t.edges[n.edge : n.edge+n.edges] {
 		if e.b == b {
 			return e.to
 		}

@@ -39,6 +39,8 @@ type token struct {
 type words struct {
 	text   []byte
 	tokens []token
+	// folded says that a word is another one for having been folded.
+	folded bool
 }
 
 // cuttings are the words of a text before they are joined.
@@ -57,6 +59,8 @@ type word struct {
 	gap      int32
 	first    bool
 	unspaced bool
+	// foldable says that the word has letters and what looks like one.
+	foldable bool
 }
 
 // join makes words, with lookalikes folded if fold is set.
@@ -83,8 +87,10 @@ func (c *cuttings) join(fold bool) words {
 		for _, part := range list[i : i+n] {
 			out.text = append(out.text, buf[part.from:part.to]...)
 		}
-		if fold {
-			out.text = foldWord(out.text, from)
+		if fold && (n > 1 || w.foldable) {
+			var changed bool
+			out.text, changed = foldWord(out.text, from)
+			out.folded = out.folded || changed
 		}
 		length := len(out.text) - from
 		joined := n > 1 || w.runes >= longWord && w.runes == w.to-w.from
@@ -124,12 +130,20 @@ func cut(s string) cuttings {
 		if open < 0 {
 			return
 		}
-		list = append(list, word{from: open, to: int32(len(buf)), runes: runes, first: first, gap: gap}) //nolint:gosec // See token.
-		foldable = foldable || letters && strange
+		mixed := letters && strange
+		list = append(list, word{from: open, to: int32(len(buf)), runes: runes, first: first, gap: gap, foldable: mixed}) //nolint:gosec // See token.
+		foldable = foldable || mixed
 		open, runes, gap, first, letters, strange, line = -1, 0, 0, false, false, false, false
 	}
 	for _, r := range s {
 		switch {
+		case 'a' <= r && r <= 'z':
+			if open < 0 {
+				open = int32(len(buf)) //nolint:gosec // See token.
+			}
+			buf = append(buf, byte(r))
+			runes++
+			letters = true
 		case r == '\'', r == '’', r == 'ʼ':
 			// Left out: don't, l'utente.
 		case unspaced(r):
@@ -145,8 +159,6 @@ func cut(s string) cuttings {
 			buf = utf8.AppendRune(buf, r)
 			runes++
 			switch {
-			case 'a' <= r && r <= 'z':
-				letters = true
 			case digitLetter(r) != 0:
 				strange = true
 			case r >= utf8.RuneSelf && lookalike(r) != 0:
@@ -186,8 +198,8 @@ func ender(r rune) bool {
 }
 
 // foldWord replaces what looks like a letter in the word from on, if that makes
-// it Latin altogether.
-func foldWord(text []byte, from int) []byte {
+// it Latin altogether, and says whether it did.
+func foldWord(text []byte, from int) (folded []byte, changed bool) {
 	w := text[from:]
 	letters, strange := 0, 0
 	for i := 0; i < len(w); {
@@ -201,12 +213,12 @@ func foldWord(text []byte, from int) []byte {
 			letters++
 			strange++
 		default:
-			return text
+			return text, false
 		}
 		i += n
 	}
 	if letters == 0 || strange == 0 {
-		return text
+		return text, false
 	}
 	to := from
 	for i := from; i < len(text); {
@@ -221,5 +233,5 @@ func foldWord(text []byte, from int) []byte {
 		to++
 		i += n
 	}
-	return text[:to]
+	return text[:to], true
 }

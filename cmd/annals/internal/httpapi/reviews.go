@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/annals-memory/annals/events"
@@ -28,10 +27,7 @@ func (a *API) reviews() {
 			if !errors.Is(err, events.ErrNotFound) || r.In.Edit != nil {
 				return out, err
 			}
-			if err := a.noNote(ctx, r.Caller, r.Path("id"), r.In); err != nil {
-				return producers.Reviewed{}, err
-			}
-			released, err := c.Gateway.ReleaseEpisode(ctx, r.Caller, r.Path("id"), r.In.ContentHash)
+			released, err := c.Gateway.ReleaseEpisode(ctx, r.Caller, r.Key, r.Path("id"), r.In)
 			return episodeReviewed(released.ID, events.DecisionPromote, released.Position), err
 		})
 	add(a, Route{Method: http.MethodPost, Path: "/v1/reviews/{id}/reject", Summary: "Reject exactly what was shown. Not for agents, nor for who proposed it.", Roles: reviewers},
@@ -40,28 +36,13 @@ func (a *API) reviews() {
 			if !errors.Is(err, events.ErrNotFound) {
 				return out, err
 			}
-			if err := a.noNote(ctx, r.Caller, r.Path("id"), r.In); err != nil {
-				return producers.Reviewed{}, err
-			}
-			dropped, err := c.Gateway.DropEpisode(ctx, r.Caller, r.Path("id"), r.In.ContentHash)
+			dropped, err := c.Gateway.DropEpisode(ctx, r.Caller, r.Key, r.Path("id"), r.In)
 			return episodeReviewed(r.Path("id"), events.DecisionReject, dropped.Position), err
 		})
 	add(a, Route{Method: http.MethodPost, Path: "/v1/reviews/{id}/undo", Summary: "Take the last review of a candidate back, within a day, while nothing rests on it.", Roles: reviewers},
 		func(ctx context.Context, r Request[None]) (producers.Written, error) {
 			return c.Gateway.UndoReview(ctx, r.Caller, r.Key, r.Path("id"))
 		})
-}
-
-// noNote refuses a note on an episode, where it would be kept nowhere. Of what is not
-// there it says that.
-func (a *API) noNote(ctx context.Context, caller events.Caller, id string, r producers.ReviewRequest) error {
-	if r.Note == "" {
-		return nil
-	}
-	if _, err := a.core.Query.Review(ctx, caller, query.RecordRequest{ID: id}); err != nil {
-		return fmt.Errorf("review: %w", err)
-	}
-	return &events.InputError{Kind: events.Malformed, Code: "not_allowed", Field: "note", Rule: "is kept with a candidate only"}
 }
 
 // episodeReviewed is the answer to a review of an episode, which one reviewer

@@ -200,13 +200,16 @@ func TestReviewOfEpisodes(t *testing.T) {
 			obj{"subject": "maria", "text": "A mail.", "source": obj{"kind": "mail", "ref": "m"}}, http.StatusCreated), "id")
 		f.settle()
 		hash := get[string](f.do(rita, http.MethodGet, "/v1/reviews/"+id, nil, http.StatusOK), "content_hash")
-		// A note on it would be kept nowhere, and so it is refused.
-		f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, obj{"content_hash": hash, "note": "seen"}, http.StatusBadRequest)
-		done := f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, obj{"content_hash": hash}, http.StatusOK)
+		body := obj{"content_hash": hash, "note": "seen"}
+		done := f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, body, http.StatusOK, "Idempotency-Key", verb)
 		if bytes.Contains(done.body, []byte(`"policy"`)) {
 			t.Errorf("no policy has decided: %s", done.body)
 		}
-		f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, obj{"content_hash": hash, "note": "seen"}, http.StatusNotFound)
+		if again := f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, body, http.StatusOK, "Idempotency-Key", verb); !bytes.Equal(again.body, done.body) {
+			t.Errorf("again: %s, first %s", again.body, done.body)
+		}
+		once := map[string]int{"approve": http.StatusConflict, "reject": http.StatusGone}[verb]
+		f.do(rita, http.MethodPost, "/v1/reviews/"+id+"/"+verb, body, once)
 		f.settle()
 		f.do(rita, http.MethodGet, "/v1/reviews/"+id, nil, http.StatusNotFound)
 		a := f.call(f.token("acme"), http.MethodGet, "/v1/episodes/"+id, nil)
