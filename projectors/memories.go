@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -19,7 +20,7 @@ func memoriesSpec(cfg *Config, ix *pebbleindex.Index) *spec {
 	c := &contents{keys: cfg.Keys, model: cfg.Model}
 	return &spec{
 		name:     Memories,
-		format:   "memories/5 model=" + cfg.Model,
+		format:   "memories/6 model=" + cfg.Model,
 		families: []string{"annals.fact.", "annals.episode.", "annals.subject.", "annals.source.", "annals.vector."},
 		prepare:  c.prepare,
 		folder: func(e *engine) (folder, error) {
@@ -220,7 +221,7 @@ func (m *memories) subjectOfEpisode(tenant, id string) (sid string, err error) {
 func episodeDoc(r *EpisodeRow, o *opened) index.Doc {
 	return index.Doc{
 		Tenant: r.Tenant, Subject: r.Subject, ID: r.ID, Kind: index.Episode, Seq: r.Position,
-		Session: r.Session, Category: r.Class, Entities: r.Entities, Labels: r.Labels,
+		Session: r.Session, Category: r.Class, Entities: r.Entities, Labels: slices.Concat(r.Labels, o.labels),
 		Origins: episodeOrigins(&r.EpisodeCaptured, r.Position), Trust: uint8(r.Trust), OccurredUS: micros(r.OccurredAt), ObservedUS: micros(r.OccurredAt),
 		ValidToUS: math.MaxInt64, Terms: o.terms, Length: o.length,
 	}

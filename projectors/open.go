@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/events/token"
 	"github.com/annals-memory/annals/projectors/index"
 	"github.com/annals-memory/annals/projectors/index/words"
 )
@@ -21,6 +24,9 @@ type opened struct {
 	cause  string // of parking, if the content is damaged
 	terms  []index.Term
 	length uint32
+	// labels are what the events do not have: the tokens of keys of metadata, and
+	// of the order of its numbers and times.
+	labels []string
 	vector []float32
 }
 
@@ -45,7 +51,13 @@ type contents struct {
 type request struct {
 	item, event int
 	sealed      seal.Item
-	finish      func(plain, termKey []byte) opened
+	finish      func(plain []byte, k *tenantKeys) opened
+}
+
+// tenantKeys are what a tenant's words and labels are hashed with.
+type tenantKeys struct {
+	terms  []byte
+	hasher token.Hasher
 }
 
 // prepare opens what the fold will need of each commit. What a content that cannot be opened means is for the fold to say,
@@ -66,9 +78,9 @@ func (c *contents) prepare(ctx context.Context, items []item) error {
 	for i := range requests {
 		sealed[i] = requests[i].sealed
 	}
-	termKeys := make(map[string][]byte)
+	keys := make(map[string]*tenantKeys)
 	for i, res := range c.keys.OpenMany(ctx, sealed) {
-		o, err := c.finish(ctx, &requests[i], res, termKeys)
+		o, err := c.finish(ctx, &requests[i], res, keys)
 		if err != nil {
 			return err
 		}
@@ -138,7 +150,7 @@ func vectorItem(tenant, typ string, e *events.VectorEmbedded) seal.Item {
 }
 
 // finish turns an answer into what the fold needs.
-func (c *contents) finish(ctx context.Context, q *request, res seal.Result, termKeys map[string][]byte) (opened, error) {
+func (c *contents) finish(ctx context.Context, q *request, res seal.Result, keys map[string]*tenantKeys) (opened, error) {
 	switch {
 	case errors.Is(res.Err, seal.ErrKeyDestroyed):
 		return opened{state: keyGone}, nil
@@ -151,7 +163,7 @@ func (c *contents) finish(ctx context.Context, q *request, res seal.Result, term
 	}
 	defer clear(res.Plaintext)
 	tenant := q.sealed.Scope.Tenant
-	termKey, ok := termKeys[tenant]
+	k, ok := keys[tenant]
 	if !ok {
 		t, err := c.keys.TenantByToken(ctx, tenant)
 		if errors.Is(err, seal.ErrKeyDestroyed) {
@@ -160,10 +172,10 @@ func (c *contents) finish(ctx context.Context, q *request, res seal.Result, term
 		if err != nil {
 			return opened{}, fmt.Errorf("find tenant: %w", err)
 		}
-		termKey = t.TermKey()
-		termKeys[tenant] = termKey
+		k = &tenantKeys{terms: t.TermKey(), hasher: t}
+		keys[tenant] = k
 	}
-	return q.finish(res.Plaintext, termKey), nil
+	return q.finish(res.Plaintext, k), nil
 }
 
 // openFact opens the content of a fact that is promoted later than it was proposed.
@@ -179,26 +191,39 @@ func (c *contents) openVector(ctx context.Context, sealed seal.Item) (opened, er
 
 func (c *contents) openOne(ctx context.Context, q *request) (opened, error) {
 	res := c.keys.OpenMany(ctx, []seal.Item{q.sealed})
-	return c.finish(ctx, q, res[0], make(map[string][]byte))
+	return c.finish(ctx, q, res[0], make(map[string]*tenantKeys))
 }
 
-func finishEpisode(plain, termKey []byte) opened {
+func finishEpisode(plain []byte, k *tenantKeys) opened {
 	var content events.EpisodeContent
 	if err := json.Unmarshal(plain, &content); err != nil {
 		return damagedBy(causeBadContent)
 	}
-	return openText(content.SearchText(), termKey)
+	o := openText(content.SearchText(), k.terms)
+	o.labels = labelsOf(content.Metadata, k.hasher)
+	return o
 }
 
-func finishFact(plain, termKey []byte) opened {
+// labelsOf are the tokens by which a condition finds that a key is there and that its value is in a range. Sorted, their
+// order tells nothing.
+func labelsOf(metadata map[string]jsontext.Value, h token.Hasher) []string {
+	var list []string
+	for key, value := range metadata {
+		list = append(append(list, token.LabelKey(h, key)), token.LabelSteps(h, key, value)...)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func finishFact(plain []byte, k *tenantKeys) opened {
 	var content events.FactContent
 	if err := json.Unmarshal(plain, &content); err != nil {
 		return damagedBy(causeBadContent)
 	}
-	return openText(content.SearchText(), termKey)
+	return openText(content.SearchText(), k.terms)
 }
 
-func finishVector(plain, _ []byte) opened {
+func finishVector(plain []byte, _ *tenantKeys) opened {
 	if len(plain) == 0 || len(plain)%4 != 0 {
 		return damagedBy(causeBadVector)
 	}
@@ -221,11 +246,11 @@ func openText(text string, termKey []byte) opened {
 	for _, w := range list {
 		i, ok := at[w]
 		if !ok {
-			token := words.Key(termKey, w)
-			if i, ok = seen[token]; !ok {
+			term := words.Key(termKey, w)
+			if i, ok = seen[term]; !ok {
 				i = len(o.terms)
-				seen[token] = i
-				o.terms = append(o.terms, index.Term{Token: token})
+				seen[term] = i
+				o.terms = append(o.terms, index.Term{Token: term})
 			}
 			at[w] = i
 		}

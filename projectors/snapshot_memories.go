@@ -53,16 +53,35 @@ func (s *Snapshot) Episode(tenant, id string) (EpisodeRow, error) {
 	return row, nil
 }
 
-func (s *Snapshot) episodeAt(tenant, sid string, position uint64) (row EpisodeRow, err error) {
-	found, err := get(s.memories, episodeKey(tenant, sid, position), func(value []byte) error {
-		row, err = decodeEpisode(value)
-		row.Tenant = tenant
-		return err
-	})
+// EpisodeAt returns an episode by its place, which a search tells, with one read where [Snapshot.Episode] takes two;
+// [events.ErrNotFound] if it is not there, not any more perhaps, or if its subject is forgotten in any view.
+func (s *Snapshot) EpisodeAt(tenant, sid, id string, position uint64) (EpisodeRow, error) {
+	if s.SubjectForgotten(tenant, sid) {
+		return EpisodeRow{}, events.ErrNotFound
+	}
+	row, found, err := s.storedEpisode(tenant, sid, position)
+	if err == nil && (!found || row.ID != id) {
+		err = events.ErrNotFound
+	}
+	return row, err
+}
+
+// episodeAt returns an episode that must be there.
+func (s *Snapshot) episodeAt(tenant, sid string, position uint64) (EpisodeRow, error) {
+	row, found, err := s.storedEpisode(tenant, sid, position)
 	if err == nil && !found {
 		err = errRow(sortEpisode)
 	}
 	return row, err
+}
+
+func (s *Snapshot) storedEpisode(tenant, sid string, position uint64) (row EpisodeRow, found bool, err error) {
+	found, err = get(s.memories, episodeKey(tenant, sid, position), func(value []byte) error {
+		row, err = decodeEpisode(value)
+		row.Tenant = tenant
+		return err
+	})
+	return row, found, err
 }
 
 // Episodes returns one page of episodes in the order of the log, and the cursor of the next page, empty if there is none.
@@ -140,7 +159,9 @@ func (s *Snapshot) SubjectCounts(tenant, sid string) (episodes, facts int) {
 }
 
 // MemoryIDs returns the first limit memories that pass the filter, episodes before facts, and how many do in all. Unlike the
-// search index it also knows candidates, and memories whose content could not be opened; masked facts are left out. It reads
+// search index it also knows candidates, and memories whose content could not be opened; masked facts are left out. Of
+// labels it knows what the events have, the equality of metadata, and not the keys and ranges that are made of opened
+// content. It reads
 // every memory in the scope of the filter. A limit of zero or less asks for the number only.
 func (s *Snapshot) MemoryIDs(tenant string, f index.Filter, limit int) (ids []MemoryID, total int, err error) {
 	f.Tenant = tenant

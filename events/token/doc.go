@@ -20,6 +20,8 @@
 //	Source      source       kind, NUL, reference
 //	Revision    revision     the revision of a source
 //	Label       label        key, NUL, canonical JSON of the value
+//	LabelKey    label_key    the key; 80 bits of the hash
+//	LabelSteps  label_step   the first digits of a number or a time, NUL, key; 80 bits of the hash
 //	Slot        slot         subject id, NUL, predicate, NUL, scope
 //	Question    question     what a page of a list was asked, as it is
 //	Cursor      cursor       the payload of a cursor, as it is
@@ -48,7 +50,8 @@
 //
 // # Guarantees
 //
-//   - All words, forms and orders above are for ever. A record, a slot or a key
+//   - All words, forms and orders above are for ever, but for those of LabelKey
+//     and LabelSteps, which a view makes again when they change. A record, a slot or a key
 //     that was made once is found again by the same derivation, by every later
 //     version.
 //   - An error never holds the value it is about.
@@ -56,7 +59,8 @@
 // # Not guaranteed
 //
 //   - A token shows which values are equal, and whoever holds the tenant's key
-//     can try guesses.
+//     can try guesses. The tokens of LabelSteps show besides, of two values of
+//     one key, how many of their first digits are equal; they are in no event.
 //   - Values are not checked here: what a caller may send is checked where it
 //     comes in.
 //   - The names of subjects and tenants are not here: they are looked up in key
