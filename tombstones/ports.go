@@ -3,6 +3,7 @@ package tombstones
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/tombstones/ledger"
@@ -43,7 +44,9 @@ type Remains interface {
 	Purge(ctx context.Context) error
 }
 
-// LogBytes removes messages of the log and their bytes. An absent one is success.
+// LogBytes removes messages of the log and their bytes, on all replicas or, while one
+// of them could keep them, on none. An absent one is success. An error that matches
+// [events.ErrUnavailable] ends a round.
 type LogBytes interface {
 	SecureDelete(ctx context.Context, positions ...uint64) error
 }
@@ -73,11 +76,12 @@ type Purging struct {
 	Notary     Notary
 	// Recipients are named in every receipt.
 	Recipients []Recipient
-	// Residues are the kinds of what the deployment keeps of deleted messages, and
-	// are named in every receipt.
-	Residues []string
+	// Residues are what the deployment keeps of deleted messages, and are named in
+	// every receipt: each has a deadline or says why it has none.
+	Residues []Residue
 }
 
 func (p *Purging) complete() bool {
-	return p.Remains != nil && p.Log != nil && p.Quarantine != nil && p.Notary != nil
+	return p.Remains != nil && p.Log != nil && p.Quarantine != nil && p.Notary != nil &&
+		!slices.ContainsFunc(p.Residues, func(r Residue) bool { return r.Until == nil && r.Why == "" })
 }

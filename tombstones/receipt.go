@@ -53,7 +53,7 @@ type Receipt struct {
 	// Levels are those there are, in their order.
 	Levels []ReceiptLevel `json:"levels"`
 	Stores []Store        `json:"stores"`
-	// Residues are what is left of it, and until when.
+	// Residues are what is left of it, and until when, or why there is no such time.
 	Residues []Residue `json:"residues"`
 	// Recipients are who was given memories outside of this system, which no
 	// erasure here reaches.
@@ -82,9 +82,18 @@ type Residue struct {
 	Kind string `json:"kind"`
 	// Count is how many there are, 0 if that is not known.
 	Count int `json:"count,omitzero"`
-	// Until is when it will be gone, nil if that is not known.
+	// Until is when it will be gone. It is nil if there is no such time, and then
+	// Why is there.
 	Until *events.Time `json:"until,omitempty"`
+	// Why says why there is no deadline, and what ends it instead.
+	Why string `json:"why,omitempty"`
 }
+
+// Why a residue of an erasure has no deadline.
+const (
+	whyNoRotation = "no rotation of the root key is planned; the next one ends it"
+	whyMixed      = "the message tells of something that is kept, and goes with that; its part of what was forgotten opens no more"
+)
 
 // Recipient is who was given memories.
 type Recipient struct {
@@ -219,15 +228,16 @@ func levelsOf(s *events.ErasureState) []ReceiptLevel {
 func (e *Eraser) residues(a *account) []Residue {
 	list := []Residue{}
 	if !a.state.Level.AtLeast(LevelBackupsDead) {
-		list = append(list, Residue{Kind: storeBackups, Until: events.AtOrNil(progressOf(&a.state, storeBackups).PendingUntil)})
+		r := Residue{Kind: storeBackups, Until: events.AtOrNil(progressOf(&a.state, storeBackups).PendingUntil)}
+		if r.Until == nil {
+			r.Why = whyNoRotation
+		}
+		list = append(list, r)
 	}
 	if log := progressOf(&a.state, storeLog); log.Planned > log.Done {
-		list = append(list, Residue{Kind: "mixed_commits", Count: log.Planned - log.Done})
+		list = append(list, Residue{Kind: "mixed_commits", Count: log.Planned - log.Done, Why: whyMixed})
 	}
-	for _, kind := range e.purging.Residues {
-		list = append(list, Residue{Kind: kind})
-	}
-	return list
+	return append(list, e.purging.Residues...)
 }
 
 // text is what is signed.

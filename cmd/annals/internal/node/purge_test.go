@@ -205,7 +205,7 @@ func TestReceipt(t *testing.T) {
 				t.Errorf("level %+v", l)
 			}
 		}
-		if len(r.Residues) != 1 || r.Residues[0].Kind != "backups" {
+		if len(r.Residues) != 1 || r.Residues[0].Kind != "backups" || r.Residues[0].Until != nil || r.Residues[0].Why == "" {
 			t.Errorf("residues %+v", r.Residues)
 		}
 		if exports := len(r.Recipients); (out.ErasureID == whole.ErasureID) != (exports == 1) {

@@ -26,13 +26,19 @@ func (n *Node) purging(o Options, streams *natslog.Streams) *tombstones.Purging 
 	if o.NATS != "" {
 		// An external server's own encryption cannot be seen from here. Where it is
 		// on, a deleted message stays in its file until that is compacted.
-		p.Residues = append(p.Residues, "server_encryption")
+		p.Residues = append(p.Residues, tombstones.Residue{Kind: "server_encryption", Why: whyServer})
 	}
 	if o.Replicas > 1 {
-		p.Residues = append(p.Residues, "replicas") // their Raft logs, until they are compacted
+		p.Residues = append(p.Residues, tombstones.Residue{Kind: "replicas", Why: whyReplicas})
 	}
 	return p
 }
+
+// Why what a server keeps has no deadline.
+const (
+	whyServer   = "a server that encrypts its files keeps a deleted message in them until it compacts them, and cannot be told to"
+	whyReplicas = "each server compacts its Raft logs by itself, mostly within minutes while it runs, and cannot be told to; one that is away has them until it is back"
+)
 
 // endpoint is a URL without what may be secret in it.
 func endpoint(raw string) string {
