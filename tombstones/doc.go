@@ -50,6 +50,8 @@
 //     and its receipt: that of the records that the log has before the tombstone.
 //     Records that were acknowledged behind it are counted apart, as late, until it
 //     is purged; each is forgotten by a tombstone of its own.
+//   - On several servers no message is deleted while one of them is away.
+//   - Each residue in a receipt has a deadline, or says why it has none.
 //   - No message is deleted that a checkpoint of the ledger does not cover, or that
 //     tells of something that is kept; the latter are residues in the receipt.
 //

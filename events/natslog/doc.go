@@ -43,7 +43,10 @@
 // # Not guaranteed
 //
 // With several replicas the Raft logs keep a deleted message until they are
-// compacted, and a leader that was cut off may answer a read once more before
+// compacted. One that is away when a row of the keys or a message in quarantine is
+// removed may learn no more than that it is gone, and keep its bytes until the server
+// makes use of the space; no message of the log is removed then, see
+// [Eraser.SecureDelete]. A leader that was cut off may answer a read once more before
 // it notices. Encryption at rest of an external server cannot be seen from
 // here; it would turn secure deletion into plain deletion, so it must be off.
 // A commit that is retried after the duplicate window is a second commit if its

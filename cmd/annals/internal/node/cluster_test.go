@@ -199,8 +199,8 @@ func (f *fixture) sealedBytes(id string) []byte {
 
 // On a log that three servers keep, what was forgotten is in no block of any of
 // them once the receipt says purged, which names what the replication still has.
-// One server that ends changes nothing, and has nothing of it either when it is
-// back.
+// While one server is away nothing is purged, for it could keep what the others
+// delete; what is forgotten is shredded, and is purged when that server is back.
 func TestClusterForgets(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
@@ -223,7 +223,6 @@ func TestClusterForgets(t *testing.T) {
 	forget := func(p *person) string {
 		t.Helper()
 		out := as[tombstones.Erasure](f.do(token, http.MethodPost, "/v1/subjects/"+p.subject+"/forget", obj{}, http.StatusAccepted))
-		f.reaches(token, out.ErasureID, events.LevelPurged)
 		return out.ErasureID
 	}
 	clean := func(p *person, when string) {
@@ -248,6 +247,7 @@ func TestClusterForgets(t *testing.T) {
 		kept.kept(f, when)
 	}
 	erasure := forget(gone)
+	f.reaches(token, erasure, events.LevelPurged)
 	clean(gone, "three servers")
 	public, err := ledger.LoadVerifier(f.dir)
 	if err != nil {
@@ -259,7 +259,9 @@ func TestClusterForgets(t *testing.T) {
 	}
 	named := map[string]bool{}
 	for _, s := range r.Residues {
-		named[s.Kind] = true
+		if named[s.Kind] = true; s.Until == nil && s.Why == "" {
+			t.Errorf("neither a deadline nor why there is none: %+v", s)
+		}
 	}
 	for _, kind := range []string{"backups", "replicas", "server_encryption"} {
 		if !named[kind] {
@@ -273,9 +275,27 @@ func TestClusterForgets(t *testing.T) {
 		return a.status == http.StatusCreated
 	})
 	f.settle()
-	forget(later)
-	clean(later, "two servers")
+	waits := forget(later)
+	c.until("the log keeps it while a server is away", func() bool {
+		s := f.erasure(token, waits)
+		if s.Level.AtLeast(events.LevelPurged) {
+			t.Fatal("it is purged, and the server that is away has it")
+		}
+		for _, store := range s.Stores {
+			if store.Store == "log" && store.Failed > 0 && s.Level == events.LevelShredded {
+				return true
+			}
+		}
+		return false
+	})
+	for i := range members {
+		if blocks, _ := c.holding(i, bytesOf[later]); len(blocks) == 0 {
+			t.Errorf("server %d has deleted what another has", i)
+		}
+	}
+	later.gone(f, "two servers")
 	c.start(0)
+	f.reaches(token, waits, events.LevelPurged)
 	clean(gone, "three again")
 	clean(later, "three again")
 	f.settle()
