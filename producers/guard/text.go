@@ -15,15 +15,92 @@ func plain(s string) string {
 	if isASCII(s) {
 		return strings.ToLower(s)
 	}
-	var b strings.Builder
-	b.Grow(len(s))
-	for _, r := range norm.NFKD.String(strings.ToValidUTF8(s, "\ufffd")) {
-		if r >= utf8.RuneSelf && ignorable(r) {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	b := make([]byte, 0, len(s)+len(s)/2)
+	slow := 0 // what begins here is not brought to form yet
+	for i, r := range s {
+		if !simple(r) {
 			continue
 		}
-		b.WriteRune(unicode.ToLower(r))
+		b = appendForm(b, s[slow:i])
+		n := utf8.RuneLen(r)
+		slow = i + n
+		switch {
+		case r < utf8.RuneSelf, ideograph(r):
+			b = appendPlain(b, r)
+		case hangulFirst <= r && r <= hangulLast:
+			b = appendHangul(b, r-hangulFirst)
+		default:
+			d := norm.NFKD.PropertiesString(s[i:]).Decomposition()
+			if d == nil {
+				b = appendPlain(b, r)
+				break
+			}
+			for len(d) > 0 {
+				part, size := utf8.DecodeRune(d)
+				b = appendPlain(b, part)
+				d = d[size:]
+			}
+		}
 	}
-	return b.String()
+	return string(appendForm(b, s[slow:]))
+}
+
+// Hangul syllables are taken apart by arithmetic.
+const (
+	hangulFirst = 0xAC00
+	hangulLast  = 0xD7A3
+)
+
+// simple reports whether a character can be brought to form without those that
+// follow: it is no mark, and has none in its form that stay.
+func simple(r rune) bool {
+	switch {
+	case r < 0x0300, 0x0370 <= r && r <= 0x0482, 0x048A <= r && r <= 0x058F, // Latin, Greek, Cyrillic, Armenian
+		0x1E00 <= r && r <= 0x1FFF, // Latin and Greek with accents
+		hangulFirst <= r && r <= hangulLast:
+		return true
+	}
+	return ideograph(r)
+}
+
+func ideograph(r rune) bool { return 0x4E00 <= r && r <= 0x9FFF }
+
+// appendForm appends the form of any text.
+func appendForm(b []byte, s string) []byte {
+	if s == "" {
+		return b
+	}
+	for _, r := range norm.NFKD.String(s) {
+		b = appendPlain(b, r)
+	}
+	return b
+}
+
+// appendPlain appends a character of a decomposed text.
+func appendPlain(b []byte, r rune) []byte {
+	switch {
+	case 'A' <= r && r <= 'Z':
+		return append(b, byte(r+'a'-'A'))
+	case r < utf8.RuneSelf:
+		return append(b, byte(r))
+	case ideograph(r):
+		return utf8.AppendRune(b, r)
+	case ignorable(r):
+		return b
+	}
+	return utf8.AppendRune(b, unicode.ToLower(r))
+}
+
+// appendHangul appends the letters of the syllable with a number.
+func appendHangul(b []byte, n rune) []byte {
+	const vowels, tails = 21, 28
+	b = utf8.AppendRune(b, 0x1100+n/(vowels*tails))
+	b = utf8.AppendRune(b, 0x1161+n/tails%vowels)
+	if tail := n % tails; tail > 0 {
+		b = utf8.AppendRune(b, 0x11A7+tail)
+	}
+	return b
 }
 
 func isASCII(s string) bool {
