@@ -17,20 +17,32 @@ LINT := $(GO) tool -modfile=.ci/tools.mod golangci-lint
 # What is shipped is built without C; only the race detector needs it.
 export CGO_ENABLED := 0
 
-.PHONY: help test build vet sources fmt lint cross race cluster rig fuzz bench demo cover
+# Qdrant's engine for the tests of its backend.
+VENV := build/venv
+
+.PHONY: help test build venv vet sources fmt lint cross race cluster rig fuzz bench demo cover
 
 ## help: list the targets
 help:
 	@sed -n 's/^## \([a-z]*\): */\1|/p' Makefile | while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
 
 ## test: everything that decides about a change, as CI runs it
-test: build sources vet lint cross race cluster rig fuzz
+test: build venv sources vet lint cross race cluster rig fuzz
 
 ## build: compile all packages; the binary goes to bin/
 build:
 	@echo "== build"
 	$(GO) build ./...
 	$(if $(wildcard cmd/annals/*.go),$(GO) build -trimpath -o bin/annals ./cmd/annals)
+
+## venv: install Qdrant's engine, which the tests of its backend run
+venv: $(VENV)/.complete
+
+$(VENV)/.complete: .ci/qdrant.txt
+	@echo "== venv"
+	python3 -m venv --clear $(VENV)
+	$(VENV)/bin/pip install --quiet --no-deps --only-binary :all: --require-hashes -r .ci/qdrant.txt
+	touch $@
 
 ## sources: look for tests that could skip themselves
 sources:
@@ -61,7 +73,7 @@ cross:
 	done
 
 ## race: all tests, the README's commands included, with the race detector
-race:
+race: venv
 	@echo "== race"
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(PKGS)
 
@@ -91,7 +103,7 @@ demo:
 	$(GO) run ./cmd/annals demo
 
 ## cover: test coverage by function, and coverage/index.html
-cover:
+cover: venv
 	mkdir -p coverage
 	$(GO) test -coverpkg=./... -coverprofile=coverage/all.out $(PKGS)
 	$(GO) tool cover -html=coverage/all.out -o coverage/index.html

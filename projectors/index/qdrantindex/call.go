@@ -55,6 +55,15 @@ func (c *Client) try(ctx context.Context, do func(ctx context.Context) error) er
 	return &CallError{Code: code}
 }
 
+// ask is [Client.call] for a request that is answered.
+func ask[T any](ctx context.Context, c *Client, what string, do func(ctx context.Context) (T, error)) (answer T, err error) {
+	err = c.call(ctx, what, func(ctx context.Context) (err error) {
+		answer, err = do(ctx)
+		return err
+	})
+	return answer, err
+}
+
 func wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -79,7 +88,7 @@ func (c *Client) write(ctx context.Context, what string, do func(ctx context.Con
 
 // seconds is the time the server is given for a write, a bit less than we wait for it.
 func (c *Client) seconds() *uint64 {
-	return qdrant.PtrOf(uint64(max(1, int64(c.cfg.Timeout/time.Second)-1))) //nolint:gosec // at least one.
+	return new(uint64(max(1, int64(c.cfg.Timeout/time.Second)-1)))
 }
 
 func strong() *qdrant.WriteOrdering {

@@ -115,16 +115,11 @@ func setDefault[T comparable](to *T, value T) {
 
 // check asks the server for its version.
 func (c *Client) check(ctx context.Context) error {
-	var version string
-	err := c.call(ctx, "check server", func(ctx context.Context) error {
-		r, err := c.c.HealthCheck(ctx)
-		version = r.GetVersion()
-		return err
-	})
+	r, err := ask(ctx, c, "check server", c.c.HealthCheck)
 	if err != nil {
 		return err
 	}
-	if !supported(version) {
+	if !supported(r.GetVersion()) {
 		return fmt.Errorf("check server: %w", ErrVersion)
 	}
 	return nil

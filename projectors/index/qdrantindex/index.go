@@ -35,12 +35,10 @@ func (c *Client) Index(collection string) *Index {
 func (ix *Index) Name() string { return ix.collection }
 
 // Exists reports whether the collection, or an alias of that name, is there.
-func (ix *Index) Exists(ctx context.Context) (exists bool, err error) {
-	err = ix.client.call(ctx, "look for collection", func(ctx context.Context) (err error) {
-		exists, err = ix.client.c.CollectionExists(ctx, ix.collection)
-		return err
+func (ix *Index) Exists(ctx context.Context) (bool, error) {
+	return ask(ctx, ix.client, "look for collection", func(ctx context.Context) (bool, error) {
+		return ix.client.c.CollectionExists(ctx, ix.collection)
 	})
-	return exists, err
 }
 
 // Create makes the collection with all of its payload indexes, or completes what an earlier call left, and checks it as
@@ -68,18 +66,17 @@ func (ix *Index) create(ctx context.Context) error {
 	err := ix.client.call(ctx, "create collection", func(ctx context.Context) error {
 		return ix.client.c.CreateCollection(ctx, &qdrant.CreateCollection{
 			CollectionName: ix.collection,
-			VectorsConfig:  qdrant.NewVectorsConfigMap(map[string]*qdrant.VectorParams{}),
 			SparseVectorsConfig: qdrant.NewSparseVectorsConfig(map[string]*qdrant.SparseVectorParams{
 				wordsName: {},
 			}),
-			HnswConfig: &qdrant.HnswConfigDiff{M: qdrant.PtrOf(uint64(noGraph)), PayloadM: qdrant.PtrOf(uint64(noGraph))},
+			HnswConfig: &qdrant.HnswConfigDiff{M: new(uint64(noGraph)), PayloadM: new(uint64(noGraph))},
 			StrictModeConfig: &qdrant.StrictModeConfig{
-				Enabled:                    qdrant.PtrOf(true),
-				UnindexedFilteringRetrieve: qdrant.PtrOf(false),
-				UnindexedFilteringUpdate:   qdrant.PtrOf(false),
-				SearchAllowExact:           qdrant.PtrOf(true),
-				MaxQueryLimit:              qdrant.PtrOf(uint32(maxFetch)),
-				UpsertMaxBatchsize:         qdrant.PtrOf(uint64(pageSize)),
+				Enabled:                    new(true),
+				UnindexedFilteringRetrieve: new(false),
+				UnindexedFilteringUpdate:   new(false),
+				SearchAllowExact:           new(true),
+				MaxQueryLimit:              new(uint32(maxFetch)),
+				UpsertMaxBatchsize:         new(uint64(pageSize)),
 			},
 		})
 	})
@@ -94,7 +91,7 @@ func (ix *Index) createField(ctx context.Context, f *field) error {
 	return ix.client.write(ctx, "create payload index", func(ctx context.Context) (*qdrant.UpdateResult, error) {
 		return ix.client.c.CreateFieldIndex(ctx, &qdrant.CreateFieldIndexCollection{
 			CollectionName: ix.collection, FieldName: f.name, FieldType: f.kind.Enum(), FieldIndexParams: f.params(),
-			Wait: qdrant.PtrOf(true), Ordering: strong(),
+			Wait: new(true), Ordering: strong(),
 		})
 	})
 }
@@ -120,12 +117,10 @@ func (ix *Index) Check(ctx context.Context) error {
 	return nil
 }
 
-func (ix *Index) info(ctx context.Context) (info *qdrant.CollectionInfo, err error) {
-	err = ix.client.call(ctx, "read collection", func(ctx context.Context) (err error) {
-		info, err = ix.client.c.GetCollectionInfo(ctx, ix.collection)
-		return err
+func (ix *Index) info(ctx context.Context) (*qdrant.CollectionInfo, error) {
+	return ask(ctx, ix.client, "read collection", func(ctx context.Context) (*qdrant.CollectionInfo, error) {
+		return ix.client.c.GetCollectionInfo(ctx, ix.collection)
 	})
-	return info, err
 }
 
 // Drop removes the collection with everything in it. There need be none.
@@ -156,23 +151,16 @@ func (ix *Index) Serve(ctx context.Context, alias string) error {
 
 // Serving returns the collection that an alias names, "" if there is no such alias.
 func (c *Client) Serving(ctx context.Context, alias string) (collection string, err error) {
-	err = c.call(ctx, "read aliases", func(ctx context.Context) error {
-		list, err := c.c.ListAliases(ctx)
-		for _, a := range list {
-			if a.GetAliasName() == alias {
-				collection = a.GetCollectionName()
-			}
+	list, err := ask(ctx, c, "read aliases", c.c.ListAliases)
+	for _, a := range list {
+		if a.GetAliasName() == alias {
+			collection = a.GetCollectionName()
 		}
-		return err
-	})
+	}
 	return collection, err
 }
 
 // Collections returns the names of all collections of the server.
-func (c *Client) Collections(ctx context.Context) (names []string, err error) {
-	err = c.call(ctx, "list collections", func(ctx context.Context) (err error) {
-		names, err = c.c.ListCollections(ctx)
-		return err
-	})
-	return names, err
+func (c *Client) Collections(ctx context.Context) ([]string, error) {
+	return ask(ctx, c, "list collections", c.c.ListCollections)
 }

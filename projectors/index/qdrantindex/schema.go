@@ -64,12 +64,12 @@ func (f *field) params() *qdrant.PayloadIndexParams {
 	if f.kind == qdrant.FieldType_FieldTypeKeyword {
 		p := &qdrant.KeywordIndexParams{}
 		if f.tenant {
-			p.IsTenant = qdrant.PtrOf(true)
+			p.IsTenant = new(true)
 		}
 		return qdrant.NewPayloadIndexParamsKeyword(p)
 	}
 	return qdrant.NewPayloadIndexParamsInt(&qdrant.IntegerIndexParams{
-		Lookup: qdrant.PtrOf(f.lookup), Range: qdrant.PtrOf(f.ranks),
+		Lookup: new(f.lookup), Range: new(f.ranks),
 	})
 }
 
