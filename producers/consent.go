@@ -24,7 +24,7 @@ func (g *Gateway) GrantConsent(ctx context.Context, caller events.Caller, subjec
 	if caller.Trust.IsUntrusted() {
 		return Written{}, events.ErrForbidden
 	}
-	err := first(required("subject", subject), required("category", category), text("basis", basis))
+	err := first(required("subject", subject), required("category", category), categoryName("category", category), text("basis", basis))
 	if err != nil {
 		return Written{}, err
 	}

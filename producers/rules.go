@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/token"
 )
 
 // The limits of requests.
@@ -76,6 +77,18 @@ func name(field, s string) error {
 		return malformed("control_character", field, "must not hold control characters")
 	case len(s) > MaxName && utf8.RuneCountInString(s) > MaxName:
 		return tooLarge("too_large", field, "must have at most "+strconv.Itoa(MaxName)+" characters")
+	}
+	return nil
+}
+
+// categoryName allows a name in which no letter can be taken for one of another
+// script: a consent must not be got around by a letter that looks like the right one.
+func categoryName(field, s string) error {
+	if err := name(field, s); err != nil {
+		return err
+	}
+	if token.MixesScripts(token.CategoryName(s)) {
+		return malformed("mixed_scripts", field, "must not mix the letters of several scripts")
 	}
 	return nil
 }

@@ -397,3 +397,38 @@ func TestErrorsHoldNoText(t *testing.T) {
 		}
 	})
 }
+
+// A letter of another script that looks like the right one makes no other category: it
+// is refused, wherever consent is asked for or given.
+func TestCategoryOfMixedScripts(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t).open(t)
+	source := f.capture("maria", "hello")
+	for category, want := range map[string]bool{
+		"health": true, "\u0437\u0434\u043e\u0440\u043e\u0432\u044c\u0435": true,
+		"h\u0435alth": false, "\u041dealth": false, "h\u0435\u200b\uff41lth": false,
+	} {
+		r := episode("maria", "hello")
+		r.Category = category
+		p := claim(`"Rome"`, day(3), source)
+		p.Category = category
+		_, captured := f.Capture(t.Context(), user("acme"), "", r)
+		_, proposed := f.Propose(t.Context(), user("acme"), "", p)
+		_, granted := f.GrantConsent(t.Context(), user("acme"), "maria", category, "asked")
+		batch, err := f.CaptureBatch(t.Context(), user("acme"), "", producers.CaptureBatchRequest{Items: []producers.CaptureRequest{r}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, err := range map[string]error{"capture": captured, "propose": proposed, "grant": granted} {
+			switch {
+			case !want:
+				wantInput(t, err, events.Malformed, "mixed_scripts", "category")
+			case err != nil:
+				t.Errorf("%s in %q: %v", what, category, err)
+			}
+		}
+		if e := batch.Results[0].Error; (e == nil) != want || e != nil && e.Field != "items[0].category" {
+			t.Errorf("batch in %q: %+v", category, e)
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 // asked for, or was taken back, must not be got around by a spelling. A name of
 // which nothing would be left stays as it is.
 //
-// Letters of other scripts that look alike are other letters here.
+// Letters of other scripts that look alike are other letters here; see [MixesScripts].
 func CategoryName(name string) string {
 	folded := cases.Fold().String(norm.NFKC.String(name))
 	shown := strings.Map(func(r rune) rune {

@@ -73,6 +73,8 @@ func (p *Policy) readCategories(n *yaml.Node, under string) error {
 		switch _, twice := p.categories[name]; {
 		case name == "" || len(name) > maxString:
 			return fault(key, field, "must have a name of at most "+strconv.Itoa(maxString)+" bytes")
+		case token.MixesScripts(name):
+			return fault(key, field, "mixes the letters of several scripts, as the category of no candidate does")
 		case twice:
 			return fault(key, field, "is given twice")
 		case len(p.categories) == maxCategories:

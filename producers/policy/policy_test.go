@@ -307,6 +307,7 @@ func TestParseRefuses(t *testing.T) {
 		"category":          {one + "categories: {health: {sensitive: true}}\n", 4, "categories.health.sensitive", "", "not a field"},
 		"category consent":  {one + "categories: {health: {consent: maybe}}\n", 4, "categories.health.consent", "", "one of"},
 		"category twice":    {one + "categories:\n  \u00e9: {special: true}\n  e\u0301: {special: false}\n", 6, "categories.e\u0301", "", "twice"},
+		"category mixed":    {one + "categories: {h\u0435alth: {special: true}}\n", 4, "categories.h\u0435alth", "", "several scripts"},
 		"category no name":  {one + "categories: {'': {}}\n", 4, "categories.", "", "name"},
 		"horizon months":    {one + "categories: {a: {horizon: 1m}}\n", 4, "categories.a.horizon", "", "h or d"},
 		"horizon zero":      {one + "categories: {a: {horizon: 0h}}\n", 4, "categories.a.horizon", "", "above zero"},

@@ -62,8 +62,12 @@ func misspeltCategory(checked *cel.Ast) string {
 		return ""
 	}
 	location := tree.SourceInfo().GetStartLocation(first.expr.ID())
-	return "compares cand.category with " + strconv.Quote(first.text) + ", which no category is spelt like; " +
-		strconv.Quote(token.CategoryName(first.text)) + " would be one (at character " + strconv.Itoa(location.Column()+1) + ")"
+	place := " (at character " + strconv.Itoa(location.Column()+1) + ")"
+	if spelt := token.CategoryName(first.text); !token.MixesScripts(spelt) {
+		return "compares cand.category with " + strconv.Quote(first.text) + ", which no category is spelt like; " +
+			strconv.Quote(spelt) + " would be one" + place
+	}
+	return "compares cand.category with " + strconv.QuoteToASCII(first.text) + ", which mixes the letters of several scripts, as no category does" + place
 }
 
 // comparedWith are the operands of a call that are held against the category.
@@ -130,7 +134,7 @@ func isSpelt(text, function string) bool {
 		text = strings.Trim(text, " ") // a blank of its inside
 		return text == "" || token.CategoryName(text) == text
 	default:
-		return token.CategoryName(text) == text
+		return token.CategoryName(text) == text && !token.MixesScripts(text)
 	}
 }
 

@@ -31,6 +31,7 @@ func TestMisspeltCategory(t *testing.T) {
 		`cand.scope == "Home" && cand.category == "Task"`:  `"task" would be one (at character 42)`,
 		`cand.category == "Task" || cand.category == "No"`: `at character 18)`,
 		`cand.category >= "Task"`:                          `"task"`,
+		`cand.category == "h\u0435alth"`:                   `several scripts, as no category does (at character 18)`,
 	} {
 		_, err := policy.Parse([]byte(rule(condition)))
 		bad, ok := errors.AsType[*policy.Error](err)
