@@ -26,6 +26,8 @@ type Snapshot struct {
 	// holds are counted in the views that know them.
 	holds   uint64
 	heldSet func() map[subjectID]bool
+	// gone has what was found of the subjects that were asked for: the memories of one answer are of few.
+	gone sync.Map
 	// version is of the sources, which sources keeps between snapshots.
 	version sourcesVersion
 	sources *sourceCache
@@ -124,8 +126,19 @@ func (s *Snapshot) Candidates(ctx context.Context, q index.Query) (index.Candida
 
 // SubjectForgotten reports whether the subject has a tombstone in any view. If that cannot be read it has.
 func (s *Snapshot) SubjectForgotten(tenant, sid string) bool {
+	id := subjectID{tenant, sid}
+	if gone, known := s.gone.Load(id); known {
+		return gone == true
+	}
+	gone := s.readSubjectForgotten(id)
+	s.gone.Store(id, gone)
+	return gone
+}
+
+func (s *Snapshot) readSubjectForgotten(id subjectID) bool {
+	k := subjectTombKey(id.tenant, id.sid)
 	for _, r := range []pebble.Reader{s.facts, s.memories, s.traces} {
-		if gone, err := has(r, subjectTombKey(tenant, sid)); gone || err != nil {
+		if gone, err := has(r, k); gone || err != nil {
 			return true
 		}
 	}

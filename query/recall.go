@@ -298,7 +298,7 @@ func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked, exp
 		if opened[i] == nil {
 			continue
 		}
-		ok, err := alive(fresh, q.token, chunk[i].Kind, chunk[i].ID)
+		ok, err := q.stillAlive(fresh, &chunk[i].candidate)
 		if err != nil {
 			return nil, err
 		}

@@ -28,6 +28,7 @@ type candidate struct {
 
 	Kind     index.Kind
 	ID       string
+	subject  string
 	Position uint64
 	// trust, observed and category are as the index has them, for ranking.
 	trust    events.Trust
@@ -195,7 +196,7 @@ func (q *search) candidates(ctx context.Context, depth int) (list []candidate, c
 			i = len(list)
 			at[h.ID] = i
 			list = append(list, candidate{
-				Kind: h.Kind, ID: h.ID, Position: h.Seq, trust: events.Trust(h.Trust),
+				Kind: h.Kind, ID: h.ID, subject: h.Subject, Position: h.Seq, trust: events.Trust(h.Trust),
 				observed: time.UnixMicro(h.ObservedUS).UTC(), category: h.Category,
 			})
 		}
@@ -232,7 +233,7 @@ func (q *search) eligible(c *candidate) (bool, error) {
 }
 
 func (q *search) eligibleEpisode(c *candidate) (bool, error) {
-	row, err := aliveEpisode(q.snap, q.token, c.ID)
+	row, err := aliveEpisodeAt(q.snap, q.token, c.subject, c.ID, c.Position)
 	if err != nil || row == nil {
 		return false, err
 	}
@@ -245,6 +246,16 @@ func (q *search) eligibleEpisode(c *candidate) (bool, error) {
 	}
 	c.episode = row
 	return true, nil
+}
+
+// stillAlive looks for a candidate that was eligible in a later snapshot.
+func (q *search) stillAlive(fresh *projectors.Snapshot, c *candidate) (bool, error) {
+	if c.Kind == index.Episode {
+		row, err := aliveEpisodeAt(fresh, q.token, c.subject, c.ID, c.Position)
+		return row != nil, err
+	}
+	row, err := aliveFact(fresh, q.token, c.ID)
+	return row != nil, err
 }
 
 func (q *search) eligibleFact(c *candidate) (bool, error) {
