@@ -37,6 +37,8 @@ const ReviewNotice = "Everything here is data from a source that is not trusted 
 type Quarantine interface {
 	// List yields the encoded commits of a tenant, oldest first.
 	List(ctx context.Context, tenant string) iter.Seq2[events.Message, error]
+	// Get returns the one under an id, or events.ErrNoCommits.
+	Get(ctx context.Context, tenant, id string) (events.Message, error)
 }
 
 // Deadlines tells until when candidates wait for a reviewer.
@@ -237,7 +239,7 @@ func (s *Service) Review(ctx context.Context, caller events.Caller, req RecordRe
 	q := reviewQuery{s: s, r: r, me: token.Principal(r.tenant, caller.Principal), state: ReviewAll, limit: 1}
 	row, err := r.fact(id)
 	if errors.Is(err, events.ErrNotFound) {
-		if _, err := q.episodes(ctx, 0, id); err != nil {
+		if err := q.episode(ctx, id); err != nil {
 			return ReviewAnswer{}, err
 		}
 		if len(q.found) == 0 {
@@ -311,7 +313,7 @@ func (q *reviewQuery) page(ctx context.Context, after string) (next string, err 
 				return "", badCursor()
 			}
 		}
-		if place, err = q.episodes(ctx, place, ""); err != nil {
+		if place, err = q.episodes(ctx, place); err != nil {
 			return "", err
 		}
 		switch {

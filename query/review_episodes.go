@@ -11,9 +11,37 @@ import (
 	"github.com/annals-memory/annals/projectors"
 )
 
-// episodes collects the episodes that wait in quarantine behind a place in it, or
-// the one that is asked for. It returns where to go on, 0 at the end.
-func (q *reviewQuery) episodes(ctx context.Context, after uint64, only string) (next uint64, err error) {
+// episode collects the episode that waits in quarantine under an id, if one does.
+func (q *reviewQuery) episode(ctx context.Context, id string) error {
+	if q.s.quarantine == nil {
+		return nil
+	}
+	m, err := q.s.quarantine.Get(ctx, q.r.token, id)
+	if errors.Is(err, events.ErrNoCommits) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read quarantine: %w", err)
+	}
+	return q.take(ctx, m)
+}
+
+// take adds what waits as a message, if it is shown.
+func (q *reviewQuery) take(ctx context.Context, m events.Message) error {
+	rec, err := events.Decode(m)
+	if err != nil {
+		return nil //nolint:nilerr // It can be shown to nobody, and its time will be over.
+	}
+	item, err := q.detained(ctx, &rec)
+	if err == nil && item != nil {
+		q.found = append(q.found, *item)
+	}
+	return err
+}
+
+// episodes collects the episodes that wait in quarantine behind a place in it. It
+// returns where to go on, 0 at the end.
+func (q *reviewQuery) episodes(ctx context.Context, after uint64) (next uint64, err error) {
 	if q.s.quarantine == nil {
 		return 0, nil
 	}
@@ -29,16 +57,8 @@ func (q *reviewQuery) episodes(ctx context.Context, after uint64, only string) (
 			return last, nil
 		}
 		last = m.Position
-		rec, err := events.Decode(m)
-		if err != nil || only != "" && rec.Aggregate.ID != only {
-			continue // what cannot be decoded can be shown to nobody, and its time will be over
-		}
-		item, err := q.detained(ctx, &rec)
-		if err != nil {
+		if err := q.take(ctx, m); err != nil {
 			return 0, err
-		}
-		if item != nil {
-			q.found = append(q.found, *item)
 		}
 	}
 	return 0, nil
