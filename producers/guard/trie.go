@@ -9,7 +9,7 @@ type trie struct {
 	edges []trieEdge
 	// rows are the edges of the nodes that have many, by their byte.
 	rows [][256]int32
-	outs  []entry
+	outs []entry
 }
 
 type trieNode struct {

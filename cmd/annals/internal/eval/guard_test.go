@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +81,32 @@ func TestGuard(t *testing.T) {
 	even, odd := measure(eval.HalfEven, false), measure(eval.HalfOdd, false)
 	if n := even["attack ours"][1] + odd["attack ours"][1]; n != 3 || even["attack ours"][1] == 0 || odd["attack ours"][1] == 0 {
 		t.Errorf("halves: %v and %v", even, odd)
+	}
+}
+
+// TestGuardTimes has a clock that moves by less at each scan of a text: the
+// fastest of three counts.
+func TestGuardTimes(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "attacks")
+	write(t, dir, "corpus.jsonl", `{"id":"1","text":"Paint the house.","label":"benign","source":"ours"}
+{"id":"2","text":"","label":"benign","source":"ours"}
+{"id":"3","text":"`+strings.Repeat("é", 3000)+`","label":"benign","source":"ours"}
+`)
+	at, calls := time.Unix(0, 0), 0
+	steps := []time.Duration{9, 8, 7, 6, 5, 4}
+	report, err := eval.Guard(guard.Default(), dir, "", false, func() time.Time {
+		if calls%2 == 1 {
+			at = at.Add(steps[calls/2] * time.Millisecond)
+		}
+		calls++
+		return at
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if calls != 12 || report.Median != 7000 || report.P99 != 7000 {
+		t.Errorf("%d readings, median %v, 99 %% %v", calls, report.Median, report.P99)
 	}
 }
 
