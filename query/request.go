@@ -1,10 +1,6 @@
 package query
 
-import (
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/annals-memory/annals/events"
-)
+import "github.com/annals-memory/annals/events"
 
 // Consistency says how far a recall trusts the views.
 type Consistency string
@@ -49,8 +45,7 @@ type RecallRequest struct {
 	Entities   []string `json:"entities,omitempty"`
 	// Occurred bounds when an episode happened and when a fact was observed.
 	Occurred *Period `json:"occurred,omitempty"`
-	// Filter maps keys of metadata to the scalar that each must equal.
-	Filter map[string]jsontext.Value `json:"filter,omitempty"`
+	Filter   Filter  `json:"filter,omitempty"`
 	// AsOf asks for what was true then: facts valid at that time, episodes that
 	// had happened. KnownAt asks for what had been recorded by then.
 	AsOf    *events.Time `json:"as_of,omitempty"`

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/token"
 	"github.com/annals-memory/annals/projectors"
@@ -76,11 +74,13 @@ func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, vector [
 	if sid != "" {
 		filter.Subjects = []string{sid}
 	}
-	labels, err := r.labels(req.Filter)
+	where, err := req.Filter.parse()
 	if err != nil {
 		return nil, err
 	}
-	filter.Where = index.AllOf(index.FieldLabels, labels...)
+	if where != nil {
+		filter.Where = where(r.tenant)
+	}
 	terms := words.Terms(req.Query)
 	question := make(map[string]bool, len(terms))
 	for _, term := range terms {
@@ -170,19 +170,6 @@ func (r *reading) terms(question []string) []uint64 {
 		tokens[i] = words.Key(key, term)
 	}
 	return tokens
-}
-
-// labels are the tokens of metadata that must be equal.
-func (r *reading) labels(filter map[string]jsontext.Value) ([]string, error) {
-	var tokens []string
-	for key, value := range filter {
-		label, err := token.Label(r.tenant, key, value)
-		if err != nil {
-			return nil, malformed("filter", "bad_type", "must map keys to strings, numbers and booleans")
-		}
-		tokens = append(tokens, label)
-	}
-	return tokens, nil
 }
 
 // candidates asks both channels and joins their lists. complete says that there

@@ -7,8 +7,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/annals-memory/annals/projectors/index"
 )
 
@@ -22,7 +20,7 @@ const (
 	defaultLimit = 50
 	maxName      = 256       // runes of a name
 	maxQuery     = 32 * 1024 // bytes of a question
-	maxValues    = 64        // values of one list, keys of a filter
+	maxValues    = 64        // values of one list
 	maxScalar    = 4 * 1024  // bytes of one filter value
 	maxBudget    = 10_000_000
 )
@@ -51,7 +49,7 @@ func (r *RecallRequest) validate() error {
 	if err := r.Occurred.validate("occurred"); err != nil {
 		return err
 	}
-	if err := checkFilter(r.Filter); err != nil {
+	if _, err := r.Filter.parse(); err != nil {
 		return err
 	}
 	if r.K != nil && (*r.K < 1 || *r.K > MaxK) {
@@ -163,41 +161,6 @@ func checkName(field, value string, required bool) error {
 		return malformed(field, "control_character", "must not hold control characters")
 	case utf8.RuneCountInString(value) > maxName:
 		return tooLarge(field, "must have at most "+strconv.Itoa(maxName)+" characters")
-	}
-	return nil
-}
-
-// checkFilter refuses everything but equality with a scalar: an operator that
-// is not known here must not silently match everything.
-func checkFilter(filter map[string]jsontext.Value) error {
-	if len(filter) > maxValues {
-		return tooLarge("filter", "must have at most "+strconv.Itoa(maxValues)+" keys")
-	}
-	keys := make([]string, 0, len(filter))
-	for key := range filter {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		// The key is the caller's text, so that it cannot be in the error.
-		if err := checkName("filter", key, true); err != nil {
-			return err
-		}
-		value := filter[key]
-		if len(value) > maxScalar {
-			return tooLarge("filter", "a value must have at most "+strconv.Itoa(maxScalar)+" bytes")
-		}
-		switch value.Kind() {
-		case '"', '0', 't', 'f':
-			if !value.IsValid() {
-				return malformed("filter", "bad_type", "must map keys to strings, numbers and booleans")
-			}
-		default:
-			return malformed("filter", "unknown_operator", "must map keys to strings, numbers and booleans, for equality")
-		}
-		if strings.HasPrefix(key, "$") {
-			return malformed("filter", "unknown_operator", "knows equality only")
-		}
 	}
 	return nil
 }

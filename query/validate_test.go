@@ -40,7 +40,9 @@ func inputCases() map[string]inputCase {
 	tooMany := make(map[string]jsontext.Value)
 	for i := range many {
 		many[i] = fmt.Sprint(canary, i)
-		tooMany[many[i]] = jsontext.Value("1")
+	}
+	for i := range MaxFilterConditions + 1 {
+		tooMany[fmt.Sprint(canary, i)] = jsontext.Value("1")
 	}
 	const malformed, tooLarge = events.Malformed, events.TooLarge
 	return map[string]inputCase{
@@ -59,15 +61,11 @@ func inputCases() map[string]inputCase {
 		"empty period":         {ask(func(r *RecallRequest) { r.Occurred = &Period{} }), malformed, "missing", "occurred"},
 		"period backwards":     {ask(func(r *RecallRequest) { r.Occurred = &Period{From: at(2), To: at(1)} }), malformed, "not_after_from", "occurred.to"},
 		"empty period of none": {ask(func(r *RecallRequest) { r.Occurred = &Period{From: at(1), To: at(1)} }), malformed, "not_after_from", "occurred.to"},
-		"filter operator":      {filter("a", `{"gt": "`+canary+`"}`), malformed, "unknown_operator", "filter"},
-		"filter list":          {filter("a", `["`+canary+`"]`), malformed, "unknown_operator", "filter"},
-		"filter null":          {filter("a", `null`), malformed, "unknown_operator", "filter"},
-		"filter $ key":         {filter("$or", `"`+canary+`"`), malformed, "unknown_operator", "filter"},
-		"filter empty key":     {filter("", `1`), malformed, "missing", "filter"},
-		"filter not JSON":      {filter("a", `"`+canary), malformed, "bad_type", "filter"},
-		"filter empty value":   {filter("a", ``), malformed, "unknown_operator", "filter"},
-		"filter long value":    {filter("a", `"`+strings.Repeat("a", maxScalar)+`"`), tooLarge, "too_large", "filter"},
-		"filter many keys":     {ask(func(r *RecallRequest) { r.Filter = tooMany }), tooLarge, "too_large", "filter"},
+		"filter operator":      {filter("a", `{"gt": "`+canary+`"}`), malformed, "unknown_operator", "filter[0][0]"},
+		"filter empty key":     {filter("", `1`), malformed, "missing", "filter[0]"},
+		"filter empty value":   {filter("a", ``), malformed, "bad_type", "filter[0]"},
+		"filter long value":    {filter("a", `"`+strings.Repeat("a", maxScalar)+`"`), tooLarge, "too_large", "filter[0]"},
+		"filter many keys":     {ask(func(r *RecallRequest) { r.Filter = tooMany }), tooLarge, "too_large", "filter[256]"},
 		"k of zero":            {ask(func(r *RecallRequest) { r.K = new(0) }), malformed, "out_of_range", "k"},
 		"k of 101":             {ask(func(r *RecallRequest) { r.K = new(MaxK + 1) }), malformed, "out_of_range", "k"},
 		"budget of zero":       {ask(func(r *RecallRequest) { r.TokenBudget = new(0) }), malformed, "out_of_range", "token_budget"},

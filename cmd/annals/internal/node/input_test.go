@@ -85,7 +85,7 @@ func TestBadInput(t *testing.T) {
 		{"empty query", post, "/v1/recall", `{"query":""}`, 400, "missing", "query", nil},
 		{"k of zero", post, "/v1/recall", `{"query":"a","k":0}`, 400, "out_of_range", "k", nil},
 		{"unknown kind", post, "/v1/recall", `{"query":"a","kinds":["dream"]}`, 400, "unknown_value", "kinds[0]", nil},
-		{"unknown operator", post, "/v1/recall", `{"query":"a","filter":{"x":{"$gt":1}}}`, 400, "unknown_operator", "filter", nil},
+		{"unknown operator", post, "/v1/recall", `{"query":"a","filter":{"x":{"$near":1}}}`, 400, "unknown_operator", "filter[0][0]", nil},
 		{"nothing to forget", post, "/v1/forget", `{"reason":"x"}`, 400, "exactly_one", "ids", nil},
 		{"empty filter", post, "/v1/forget", `{"filter":{}}`, 400, "", "filter", nil},
 		{"wildcard filter", post, "/v1/forget", `{"filter":{"subject":"*"},"max":0}`, 400, "", "", nil},
