@@ -19,6 +19,7 @@ type captureCmd struct {
 	SourceRef  string   `help:"Where the source record is." default:"-"`
 	Revision   string   `help:"Which revision of the source it was taken from."`
 	Entity     []string `help:"Entities named."`
+	Trace      []string `help:"Recalls that the text may have been written from, by id."`
 	Key        string   `help:"Idempotency key."`
 }
 
@@ -32,6 +33,9 @@ func (k captureCmd) Run(ctx context.Context, c *cli, t terminal) error {
 	put(body, "category", k.Category)
 	if len(k.Entity) > 0 {
 		body["entities"] = k.Entity
+	}
+	if len(k.Trace) > 0 {
+		body["traces"] = k.Trace
 	}
 	if actors := parseActors(k.Actor); len(actors) > 0 {
 		body["actors"] = actors

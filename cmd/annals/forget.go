@@ -20,6 +20,7 @@ type forgetCmd struct {
 	Principal string   `help:"Revoke a principal: forget what it captured and proposed, and what rests on that alone."`
 	Filter    string   `help:"Forget what matches, as JSON."`
 	DryRun    bool     `help:"Only count and list what would be forgotten."`
+	Suppress  bool     `help:"Keep what is forgotten from coming back; for an admin."`
 	Max       *int     `help:"Refuse if more match, or would go with them."`
 	Reason    string   `help:"Why." default:"asked from the command line"`
 	Key       string   `help:"Idempotency key."`
@@ -34,6 +35,8 @@ type erasure struct {
 	Position  uint64   `json:"position"`
 	Level     string   `json:"level,omitempty"`
 	IDs       []string `json:"ids,omitempty"`
+	// Suppressed is how many values are kept from coming back, if that was asked for.
+	Suppressed *int `json:"suppressed,omitempty"`
 }
 
 type kinds struct {
@@ -64,7 +67,13 @@ func (k forgetCmd) Run(ctx context.Context, c *cli, t terminal) error {
 		if out.ErasureID == "" {
 			return say(t, "forgot 0: nothing matched\n")
 		}
-		return say(t, "forgot %d, %s, at %d (erasure %s)\n", out.Matched, out.Level, out.Position, out.ErasureID)
+		if err := say(t, "forgot %d, %s, at %d (erasure %s)\n", out.Matched, out.Level, out.Position, out.ErasureID); err != nil {
+			return err
+		}
+		if out.Suppressed != nil {
+			return say(t, "  %d values are kept from coming back\n", *out.Suppressed)
+		}
+		return nil
 	})
 }
 
@@ -75,7 +84,7 @@ func (e *erasure) reach() string {
 		fmt.Fprintf(&b, " (%d episodes, %d facts)", k.Episodes, k.Facts)
 	}
 	if n := e.Cascaded; n != nil && *n > 0 {
-		fmt.Fprintf(&b, ", and %d that were taken from these alone", *n)
+		fmt.Fprintf(&b, ", and %d that would go with these", *n)
 	}
 	if n := e.Weakened; n != nil && *n > 0 {
 		fmt.Fprintf(&b, "; %d would lose a source and stay", *n)
@@ -110,6 +119,9 @@ func (k forgetCmd) request() (path string, body map[string]any, err error) {
 		return "", nil, fmt.Errorf("%w: --source takes the kind and the reference of a source", errMisuse)
 	}
 	body = map[string]any{"reason": k.Reason}
+	if k.Suppress {
+		body["suppress"] = true
+	}
 	if k.Subject != "" && !k.DryRun {
 		return "/v1/subjects/" + pathSegment(k.Subject) + "/forget", body, nil
 	}

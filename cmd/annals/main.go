@@ -35,36 +35,37 @@ type cli struct {
 	JSON    bool   `help:"Print JSON." name:"json"`
 	Verbose bool   `help:"Log what happens." short:"v"`
 
-	Serve   serveCmd   `cmd:"" help:"Run the server."`
-	Demo    demoCmd    `cmd:"" help:"Tell the whole story on a built-in example."`
-	Capture captureCmd `cmd:"" help:"Capture one episode."`
-	Import  importCmd  `cmd:"" help:"Capture episodes from JSON Lines."`
-	Propose proposeCmd `cmd:"" help:"Propose a fact."`
-	Recall  recallCmd  `cmd:"" help:"Recall memories."`
-	Facts   factsCmd   `cmd:"" help:"Show facts: current, as of a time, or their history."`
-	Source  sourceCmd  `cmd:"" help:"Say which revision of a source is current, or show its revisions."`
-	Review  reviewCmd  `cmd:"" help:"Review what waits to be remembered: list, show, approve, reject, edit, undo."`
-	Forget  forgetCmd  `cmd:"" help:"Forget records, or everything about a subject."`
-	Erasure erasureCmd `cmd:"" help:"Show how far an erasure has come, or list them."`
-	Hold    holdCmd    `cmd:"" help:"Put a legal hold on a subject, lift it, or show them."`
-	Consent consentCmd `cmd:"" help:"Give a consent, take it back, or show them."`
-	Receipt receiptCmd `cmd:"" help:"Print the signed receipt of an erasure, or verify one."`
-	Export  exportCmd  `cmd:"" help:"Hand out all that is kept of a subject, or verify such a file."`
-	Backup  backupCmd  `cmd:"" help:"Copy the memory into artefacts, while it runs or not."`
-	Restore restoreCmd `cmd:"" help:"Put a memory back from artefacts; nothing that was forgotten comes back."`
-	Rotate  rotateCmd  `cmd:"" name:"rotate-root" help:"Give the root a fresh key; older copies of the keys are dead then."`
-	Policy  policyCmd  `cmd:"" help:"Check, activate, show or simulate the policy that decides on candidates."`
-	Retain  retainCmd  `cmd:"" name:"retention" help:"Show what the retention schedule ends."`
-	Replay  replayCmd  `cmd:"" help:"Rebuild a view from the log and compare digests."`
-	Verify  verifyCmd  `cmd:"" help:"Compare the log with its ledger, and every view with a fresh fold of the log."`
-	Prove   proveCmd   `cmd:"" help:"Prove that the signed tree covers a position of the log."`
-	Retry   retryCmd   `cmd:"" help:"Fold again the commits that views have parked."`
-	Status  statusCmd  `cmd:"" help:"Show projections and their positions."`
-	Scan    scanCmd    `cmd:"" help:"Look for what was forgotten in the files of the data directory."`
-	Token_  tokenCmd   `cmd:"" name:"token" help:"Print a token signed with the data directory's key."` //nolint:revive // Token is the flag.
-	Eval    evalCmd    `cmd:"" help:"Measure on a data set."`
-	Bench   benchCmd   `cmd:"" help:"Measure speed beside raw references."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Serve        serveCmd        `cmd:"" help:"Run the server."`
+	Demo         demoCmd         `cmd:"" help:"Tell the whole story on a built-in example."`
+	Capture      captureCmd      `cmd:"" help:"Capture one episode."`
+	Import       importCmd       `cmd:"" help:"Capture episodes from JSON Lines."`
+	Propose      proposeCmd      `cmd:"" help:"Propose a fact."`
+	Recall       recallCmd       `cmd:"" help:"Recall memories."`
+	Facts        factsCmd        `cmd:"" help:"Show facts: current, as of a time, or their history."`
+	Source       sourceCmd       `cmd:"" help:"Say which revision of a source is current, or show its revisions."`
+	Review       reviewCmd       `cmd:"" help:"Review what waits to be remembered: list, show, approve, reject, edit, undo."`
+	Forget       forgetCmd       `cmd:"" help:"Forget records, or everything about a subject."`
+	Suppressions suppressionsCmd `cmd:"" help:"List what is kept from coming back, or let it in again."`
+	Erasure      erasureCmd      `cmd:"" help:"Show how far an erasure has come, or list them."`
+	Hold         holdCmd         `cmd:"" help:"Put a legal hold on a subject, lift it, or show them."`
+	Consent      consentCmd      `cmd:"" help:"Give a consent, take it back, or show them."`
+	Receipt      receiptCmd      `cmd:"" help:"Print the signed receipt of an erasure, or verify one."`
+	Export       exportCmd       `cmd:"" help:"Hand out all that is kept of a subject, or verify such a file."`
+	Backup       backupCmd       `cmd:"" help:"Copy the memory into artefacts, while it runs or not."`
+	Restore      restoreCmd      `cmd:"" help:"Put a memory back from artefacts; nothing that was forgotten comes back."`
+	Rotate       rotateCmd       `cmd:"" name:"rotate-root" help:"Give the root a fresh key; older copies of the keys are dead then."`
+	Policy       policyCmd       `cmd:"" help:"Check, activate, show or simulate the policy that decides on candidates."`
+	Retain       retainCmd       `cmd:"" name:"retention" help:"Show what the retention schedule ends."`
+	Replay       replayCmd       `cmd:"" help:"Rebuild a view from the log and compare digests."`
+	Verify       verifyCmd       `cmd:"" help:"Compare the log with its ledger, and every view with a fresh fold of the log."`
+	Prove        proveCmd        `cmd:"" help:"Prove that the signed tree covers a position of the log."`
+	Retry        retryCmd        `cmd:"" help:"Fold again the commits that views have parked."`
+	Status       statusCmd       `cmd:"" help:"Show projections and their positions."`
+	Scan         scanCmd         `cmd:"" help:"Look for what was forgotten in the files of the data directory."`
+	Token_       tokenCmd        `cmd:"" name:"token" help:"Print a token signed with the data directory's key."` //nolint:revive // Token is the flag.
+	Eval         evalCmd         `cmd:"" help:"Measure on a data set."`
+	Bench        benchCmd        `cmd:"" help:"Measure speed beside raw references."`
+	Version      versionCmd      `cmd:"" help:"Print the version."`
 
 	// existing says that the command needs a memory that is there.
 	existing bool

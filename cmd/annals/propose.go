@@ -23,6 +23,8 @@ type proposeCmd struct {
 	ValidFrom  string   `help:"True from; by default when it was observed."`
 	ValidTo    string   `help:"True until."`
 	ExpiresAt  string   `help:"Forgotten by recall after."`
+	Trace      []string `help:"Recalls that it may have been made from, by id."`
+	Supersedes string   `help:"The fact that is taken to be current; if another one is, nothing is written."`
 	Key        string   `help:"Idempotency key."`
 }
 
@@ -50,6 +52,10 @@ func (k proposeCmd) Run(ctx context.Context, c *cli, t terminal) error {
 	put(body, "valid_from", k.ValidFrom)
 	put(body, "valid_to", k.ValidTo)
 	put(body, "expires_at", k.ExpiresAt)
+	put(body, "supersedes", k.Supersedes)
+	if len(k.Trace) > 0 {
+		body["traces"] = k.Trace
+	}
 	return c.with(ctx, t, func(s *session) error {
 		var out proposed
 		err := s.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/facts", Key: k.Key, Body: body, Out: &out})
