@@ -463,8 +463,13 @@ func TestTwoApprovals(t *testing.T) {
 		if again := f.approve("rob", c); again.Decision != events.DecisionReview || again.Approvals != 1 {
 			t.Errorf("after an undo all approvals are gone: %+v", again)
 		}
-		// An approval that is not the last can be taken back as well.
-		f.undo(c)
+		// An approval that waits for another is its reviewer's alone to take back.
+		if _, err := f.UndoReview(t.Context(), reviewer("rita"), "", c); !errors.Is(err, events.ErrConflict) || len(f.slot().Find(c).Standing()) != 1 {
+			t.Errorf("another's approval is taken back: %v", err)
+		}
+		if _, err := f.UndoReview(t.Context(), reviewer("rob"), "", c); err != nil {
+			t.Errorf("one's own: %v", err)
+		}
 		if n := len(f.slot().Find(c).Standing()); n != 0 {
 			t.Errorf("%d reviews stand", n)
 		}

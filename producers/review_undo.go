@@ -14,9 +14,12 @@ import (
 // recorded it.
 const UndoWindow = 24 * time.Hour
 
-// UndoReview takes the last review of a candidate back: it waits again and is true
-// at no time, and what it had superseded is true again as before. An edit is taken
-// back as a whole, by either of its candidates. Later than [UndoWindow], and when
+// UndoReview takes back what reviewers made of a candidate. Once it was decided on,
+// that is the decision as a whole, with all approvals that it rests on: it waits again
+// and is true at no time, and what it had superseded is true again as before. An edit
+// is taken back as a whole, by either of its candidates. While it waits for more
+// approvals, it is the caller's own approval; where another reviewer's stands as well,
+// or alone, it is an *events.ConflictError, as it is where nothing stands. Later than [UndoWindow], and when
 // something that is true has changed in the slot since, it is an
 // *events.ConflictError. Who may is who may review.
 func (g *Gateway) UndoReview(ctx context.Context, caller events.Caller, key, candidate string) (Written, error) {
@@ -127,7 +130,7 @@ func changesTruth(e events.Event) bool {
 	}
 }
 
-// undo are the events that take the last review of a candidate back.
+// undo are the events that take back what reviewers made of a candidate.
 func (g *Gateway) undo(ctx context.Context, v *review, past *slotPast, now time.Time) ([]events.Event, error) {
 	f := v.asWhole(v.slot.Find(v.fact))
 	if err := g.shown(ctx, v, f); err != nil {
@@ -136,6 +139,10 @@ func (g *Gateway) undo(ctx context.Context, v *review, past *slotPast, now time.
 	standing := f.Standing()
 	if len(standing) == 0 {
 		return nil, v.conflict()
+	}
+	others := func(r events.Review) bool { return r.Reviewer != v.principal }
+	if f.Status == events.StatusCandidate && slices.ContainsFunc(standing, others) {
+		return nil, v.conflict() // it is another's to take back
 	}
 	last := &standing[len(standing)-1]
 	end, at, recorded := last.Position, last.Position, last.RecordedAt
