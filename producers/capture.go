@@ -20,6 +20,12 @@ const QuarantineScore = 80
 // Capture keeps one episode. It is answered when the log has it. An episode of
 // external trust waits in quarantine instead, and so does one of a tool that looks
 // much like an instruction: of these the log has no content.
+//
+// Unlike a proposal, a capture against a consent that was taken back, or of a text
+// that is kept out, is refused to every caller alike, an external one too: nothing of
+// it may be kept, so there is no episode to answer with, and an answer that it waits
+// would have its sender rely on what is not there. An untrusted caller can learn by it
+// that there is such a consent or such a text.
 func (g *Gateway) Capture(ctx context.Context, caller events.Caller, key string, r CaptureRequest) (Captured, error) {
 	now := g.clock()
 	if err := permit(caller, events.RoleAgent, events.RoleAdmin); err != nil {
