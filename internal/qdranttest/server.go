@@ -25,6 +25,7 @@ type Server struct {
 	Address string
 
 	dir string
+	key string
 	cmd *exec.Cmd
 	in  io.Closer
 }
@@ -42,16 +43,24 @@ func Address(tb testing.TB) string {
 // Start starts a server of the test's own, which ends with the test. What it stores is in memory.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	s := &Server{Address: "127.0.0.1:0", dir: folder(tb)}
+	return StartWithKey(tb, "")
+}
+
+// StartWithKey is Start for a server that answers only those who know the key; "" is no key.
+func StartWithKey(tb testing.TB, key string) *Server {
+	tb.Helper()
+	s := &Server{Address: "127.0.0.1:0", dir: folder(tb), key: key}
 	s.run(tb)
 	tb.Cleanup(func() { s.stop(tb) })
 	return s
 }
 
-// Restart kills the server and starts another one with the same address over what the first one stored.
+// Restart kills the server, if it was not, and starts another one with the same address over what the first one stored.
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
-	s.Kill(tb)
+	if s.cmd != nil {
+		s.Kill(tb)
+	}
 	s.run(tb)
 }
 
@@ -66,16 +75,14 @@ func (s *Server) Kill(tb testing.TB) {
 	s.cmd = nil
 }
 
-// Run starts the server again after Kill.
-func (s *Server) Run(tb testing.TB) {
-	tb.Helper()
-	s.run(tb)
-}
-
 func (s *Server) run(tb testing.TB) {
 	tb.Helper()
 	// The program is the argument, so that it is the one this was built with.
-	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), python(tb), "-c", program, s.Address, s.dir) //nolint:gosec // ours
+	args := []string{"-c", program, s.Address, s.dir}
+	if s.key != "" {
+		args = append(args, s.key)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), python(tb), args...) //nolint:gosec // ours
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -5,8 +5,8 @@ writes and facets are the real ones. This file translates requests and adds what
 engine: collections, aliases, and strict mode. It refuses what Annals must never ask for, such as a write that does not
 wait.
 
-Usage: server.py ADDRESS FOLDER. It prints the address it listens on, keeps everything in the folder, and ends when its
-standard input does.
+Usage: server.py ADDRESS FOLDER [KEY]. It prints the address it listens on, keeps everything in the folder, answers those
+who know the key, and ends when its standard input does.
 """
 
 import importlib.util
@@ -502,11 +502,24 @@ class Points(pb.PointsServicer):
         )
 
 
+class Guard(grpc.ServerInterceptor):
+    def __init__(self, key):
+        self.key = key
+        refuse = grpc.StatusCode.UNAUTHENTICATED
+        self.refusal = grpc.unary_unary_rpc_method_handler(lambda _, context: context.abort(refuse, "Must provide an API key"))
+
+    def intercept_service(self, continuation, details):
+        if ("api-key", self.key) not in [(m.key, m.value) for m in details.invocation_metadata]:
+            return self.refusal
+        return continuation(details)
+
+
 def main():
-    address, folder = sys.argv[1:]
+    address, folder, *keys = sys.argv[1:]
     store = Store(folder)
-    options = [("grpc.max_receive_message_length", 64 << 20), ("grpc.max_send_message_length", 256 << 20), ("grpc.so_reuseport", 0)]
-    server = grpc.server(futures.ThreadPoolExecutor(max_workers=8), options=options)
+    sizes = [("grpc.max_receive_message_length", 64 << 20), ("grpc.max_send_message_length", 256 << 20)]
+    options = [*sizes, ("grpc.so_reuseport", 0)]
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=8), interceptors=[Guard(k) for k in keys], options=options)
     pb.add_QdrantServicer_to_server(Health(), server)
     pb.add_CollectionsServicer_to_server(Collections(store), server)
     pb.add_PointsServicer_to_server(Points(store), server)
