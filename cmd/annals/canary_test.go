@@ -56,6 +56,9 @@ func scanned(t *testing.T, dir, word string) int {
 	if len(r.Unread) > 0 || !r.Settled {
 		t.Errorf("not all was searched: %+v", r)
 	}
+	if r.Found > 0 {
+		t.Logf("of the %d hits the first is %+v", r.Found, r.Hits[0])
+	}
 	return r.Found
 }
 

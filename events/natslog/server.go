@@ -64,6 +64,7 @@ type Options struct {
 // Server is a NATS server in this process.
 type Server struct {
 	srv    *server.Server
+	dir    string
 	lock   *flock.Flock
 	logger *slog.Logger
 	// launched is closed when the server's own start has ended, well or not.
@@ -90,12 +91,15 @@ func StartServer(ctx context.Context, o Options) (*Server, error) {
 	if err := inspect(o.Dir, o.Reached); err != nil {
 		return nil, errors.Join(fmt.Errorf("start server: %w", err), unlock(lock))
 	}
+	if err := begin(o.Dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("start server: %w: %w", ErrBadDirectory, err), unlock(lock))
+	}
 	srv, err := server.NewServer(opts)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start server: %w: %w", ErrServerFailed, err), unlock(lock))
 	}
 	srv.SetLoggerV2(logger, false, false, false)
-	s := &Server{srv: srv, lock: lock, logger: o.Logger, launched: make(chan struct{})}
+	s := &Server{srv: srv, dir: o.Dir, lock: lock, logger: o.Logger, launched: make(chan struct{})}
 	if err := s.start(ctx, logger, o.ReadyTimeout); err != nil {
 		return nil, errors.Join(fmt.Errorf("start server: %w", err), s.Close())
 	}
@@ -158,12 +162,18 @@ func (s *Server) Close() error {
 	// A start that was not waited for may still be writing.
 	timer := time.NewTimer(launchGrace)
 	defer timer.Stop()
+	settled := true
 	select {
 	case <-s.launched:
 	case <-timer.C:
+		settled = false
 	}
 	s.srv.WaitForShutdown()
-	return unlock(s.lock)
+	var err error
+	if settled && s.lock.Locked() { // not closed before
+		err = end(s.dir)
+	}
+	return errors.Join(err, unlock(s.lock))
 }
 
 func serverOptions(o Options) (*server.Options, error) {
