@@ -48,6 +48,14 @@ func TestCommands(t *testing.T) {
 			if out := ok("recall", "where did she move to", "--explain"); !strings.Contains(out, "She moved to Porto.") || !strings.Contains(out, "freshness") {
 				t.Errorf("recall: %s", out)
 			}
+			if out := ok("recall", "the city of Porto", "--filter", `{"$kind": "fact"}`); strings.Contains(out, "She moved to Porto.") || !strings.Contains(out, "Porto") {
+				t.Errorf("recall of facts: %s", out)
+			}
+			for _, bad := range []string{`{"$kind"`, `{"$kind": "dream"}`} {
+				if out, errs, code := annals(t, "recall", "where", "--filter", bad, "--data", data); code == exitDone {
+					t.Errorf("recall with the filter %s: %s%s", bad, out, errs)
+				}
+			}
 			if out := ok("recall", "quantum chromodynamics"); out != "nothing relevant\n" {
 				t.Errorf("recall of nothing: %s", out)
 			}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/annals-memory/annals/cmd/annals/internal/client"
 )
 
@@ -16,6 +18,7 @@ type recallCmd struct {
 	Kind    []string `help:"episode, fact, trajectory."`
 	AsOf    string   `help:"True at this time, RFC 3339 with an offset."`
 	KnownAt string   `help:"Known at this time, RFC 3339 with an offset."`
+	Filter  string   `help:"Only what passes, as JSON, such as {\"year\": {\"$gte\": 2025}}."`
 	K       int      `help:"How many at most." short:"k" default:"10"`
 	Budget  int      `help:"Token budget of the answer."`
 	Explain bool     `help:"Show the terms of every score."`
@@ -42,7 +45,7 @@ type recallResult struct {
 	Sources    []string           `json:"sources"`
 }
 
-func (k recallCmd) body() map[string]any {
+func (k recallCmd) body() (map[string]any, error) {
 	body := map[string]any{"query": k.Query, "k": k.K, "explain": k.Explain}
 	put(body, "subject", k.Subject)
 	put(body, "session", k.Session)
@@ -57,14 +60,25 @@ func (k recallCmd) body() map[string]any {
 	if k.WaitFor > 0 {
 		body["wait_for"] = k.WaitFor
 	}
-	return body
+	if k.Filter != "" {
+		filter := jsontext.Value(k.Filter)
+		if !filter.IsValid() {
+			return nil, fmt.Errorf("%w: --filter is not JSON", errMisuse)
+		}
+		body["filter"] = filter
+	}
+	return body, nil
 }
 
 // Run recalls memories.
 func (k recallCmd) Run(ctx context.Context, c *cli, t terminal) error {
+	body, err := k.body()
+	if err != nil {
+		return err
+	}
 	return c.reading(ctx, t, func(s *session) error {
 		var out recalled
-		if err := s.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/recall", Body: k.body(), Out: &out}); err != nil {
+		if err := s.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/recall", Body: body, Out: &out}); err != nil {
 			return fmt.Errorf("recall: %w", err)
 		}
 		if c.JSON {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/producers"
+	"github.com/annals-memory/annals/query"
 )
 
 // openAPI makes the OpenAPI 3.1 document of the table: its schemas are JSON
@@ -49,7 +50,7 @@ func openAPI(routes []Route, version string) ([]byte, error) {
 		"paths": paths,
 		"components": map[string]any{
 			"securitySchemes": map[string]any{"bearer": map[string]any{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
-			"schemas":         map[string]any{"Problem": problemSchema},
+			"schemas":         map[string]any{"Problem": problemSchema, "Filter": filterSchema()},
 		},
 	}, json.Deterministic(true))
 	if err != nil {
@@ -65,6 +66,7 @@ func timeSchemas() *jsonschema.ForOptions {
 			Type: "string", Format: "date-time", Description: "RFC 3339; an offset is required on input, output is UTC.",
 		},
 		reflect.TypeFor[jsontext.Value](): {Description: "Any JSON value."},
+		reflect.TypeFor[query.Filter]():   {Ref: filterRef},
 		reflect.TypeFor[events.Trust](): {
 			Type: "string", Enum: []any{"external", "tool", "agent", "user", "human_verified", "system"},
 		},
