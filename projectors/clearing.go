@@ -27,7 +27,7 @@ type clearing struct {
 }
 
 // clearStage clears one page of what a view has of a subject, and tells whether there is more. The batch before must be applied.
-type clearStage func(c *clearing) (more bool, err error)
+type clearStage func(ctx context.Context, c *clearing) (more bool, err error)
 
 func clearingsOf(tenant string) key { return newKey(sortClearing).part(tenant) }
 
@@ -80,14 +80,14 @@ func (e *engine) letGo(tenant, sid, erasure string, position uint64) error {
 }
 
 // clearSome clears one page of the oldest clearing, and tells whether any is left.
-func (e *engine) clearSome() (left bool, err error) {
+func (e *engine) clearSome(ctx context.Context) (left bool, err error) {
 	if len(e.clearings) == 0 {
 		return false, nil
 	}
 	c := e.clearings[0]
 	stages := e.folder.stages()
 	if c.stage < len(stages) {
-		more, err := stages[c.stage](c)
+		more, err := stages[c.stage](ctx, c)
 		if err != nil {
 			return false, fmt.Errorf("clear subject: %w", err)
 		}
@@ -105,7 +105,7 @@ func (e *engine) clearSome() (left bool, err error) {
 			return false, err
 		}
 	}
-	return len(e.clearings) > 0, e.commit()
+	return len(e.clearings) > 0, e.commit(ctx)
 }
 
 // clearPage removes a page of the rows under a prefix. Each is told every row before it goes, and may delete what belongs to it.
@@ -167,14 +167,14 @@ func (l *lane) clearSome(ctx context.Context) (left bool, err error) {
 	if err := l.ensure(ctx); err != nil {
 		return false, err
 	}
-	return l.clearLocked()
+	return l.clearLocked(ctx)
 }
 
-func (l *lane) clearLocked() (left bool, err error) {
+func (l *lane) clearLocked(ctx context.Context) (left bool, err error) {
 	if len(l.engine.clearings) == 0 {
 		return false, nil
 	}
-	left, err = l.engine.clearSome()
+	left, err = l.engine.clearSome(ctx)
 	if err != nil {
 		l.engine = nil
 		return false, err

@@ -30,6 +30,9 @@ type Config struct {
 	// Model is the key of the embedding model whose vectors are indexed; empty indexes those of every model. Another model
 	// than that of the stored view builds the memories anew.
 	Model string
+	// Qdrant is where the search index is; nil is with the rows of the memories. Another place than that of the stored view
+	// builds the memories anew.
+	Qdrant *Qdrant
 	// CacheBytes bounds the block cache that all views share; zero is [DefaultCacheBytes].
 	CacheBytes int64
 	// PurgeWait bounds how long a purge waits for readers that keep deleted rows on disk; zero is [DefaultPurgeWait].

@@ -23,7 +23,7 @@ type folder interface {
 	// stages clear what the view has of a forgotten subject, one after the other.
 	stages() []clearStage
 	// flush writes what the folder has held back, before a batch is applied.
-	flush(b *pebble.Batch) error
+	flush(ctx context.Context, b *pebble.Batch) error
 	// applied is called after a batch was applied.
 	applied()
 }
@@ -52,6 +52,7 @@ const (
 type engine struct {
 	spec   *spec
 	db     *pebble.DB
+	index  searchIndex
 	b      *pebble.Batch
 	state  viewState
 	tombs  *tombs
@@ -68,7 +69,8 @@ type engine struct {
 	publish func(viewState)
 }
 
-func newEngine(s *spec, db *pebble.DB, publish func(viewState)) (*engine, error) {
+func newEngine(s *spec, g *generation, publish func(viewState)) (*engine, error) {
+	db := g.db
 	state, err := readState(db)
 	if err != nil {
 		return nil, err
@@ -82,7 +84,7 @@ func newEngine(s *spec, db *pebble.DB, publish func(viewState)) (*engine, error)
 		return nil, err
 	}
 	e := &engine{
-		spec: s, db: db, b: db.NewBatch(), state: state, tombs: t, publish: publish, companies: make(map[string]uint64),
+		spec: s, db: db, index: g.index, b: db.NewBatch(), state: state, tombs: t, publish: publish, companies: make(map[string]uint64),
 		sums: make(map[string]*subjectSum), clearings: clearings,
 	}
 	if len(clearings) > 0 {
@@ -95,9 +97,9 @@ func newEngine(s *spec, db *pebble.DB, publish func(viewState)) (*engine, error)
 }
 
 // begin marks an empty view as one of this log.
-func (e *engine) begin(identity string) error {
+func (e *engine) begin(ctx context.Context, identity string) error {
 	e.state = viewState{format: e.spec.format, identity: identity}
-	return e.commit()
+	return e.commit(ctx)
 }
 
 // apply folds one chunk and moves the position to its end.
@@ -115,13 +117,13 @@ func (e *engine) apply(ctx context.Context, c *chunk) error {
 		}
 		e.state.position, e.state.commit = it.position, it.commit
 		if e.settle {
-			if err := e.commit(); err != nil {
+			if err := e.commit(ctx); err != nil {
 				return err
 			}
 		}
 	}
 	e.state.position, e.state.commit = c.last.position, c.last.commit
-	return e.commit()
+	return e.commit(ctx)
 }
 
 // step folds or parks one commit.
@@ -153,9 +155,9 @@ func (e *engine) try(ctx context.Context, it *item) error {
 }
 
 // commit applies the batch with the state.
-func (e *engine) commit() error {
+func (e *engine) commit(ctx context.Context) error {
 	e.settle = false
-	if err := e.folder.flush(e.b); err != nil {
+	if err := e.folder.flush(ctx, e.b); err != nil {
 		return err
 	}
 	if err := e.writeSums(); err != nil {
@@ -248,11 +250,11 @@ func (e *engine) bury(tenant string, k key, erasure string, r *events.Recorded) 
 
 // visit hands every row under a prefix to each, and applies the batch before each page of them. Each must not add or
 // remove rows under the prefix.
-func (e *engine) visit(prefix []byte, each func(key, value []byte) error) error {
+func (e *engine) visit(ctx context.Context, prefix []byte, each func(key, value []byte) error) error {
 	type row struct{ key, value []byte }
 	var from []byte
 	for {
-		if err := e.commit(); err != nil {
+		if err := e.commit(ctx); err != nil {
 			return err
 		}
 		rows := make([]row, 0, page)

@@ -39,7 +39,7 @@ func (f *facts) fold(ctx context.Context, it *item) error {
 	return nil
 }
 
-func (f *facts) flush(*pebble.Batch) error { return nil }
+func (f *facts) flush(context.Context, *pebble.Batch) error { return nil }
 
 func (f *facts) applied() { f.slots.cache.trim() }
 
@@ -47,9 +47,9 @@ func (f *facts) check(context.Context, *item, *slotState, []deadFact) error { re
 
 func (f *facts) changed(context.Context, *slotState, *factState, uint64) error { return nil }
 
-func (f *facts) dropped(string, string, string) error { return nil }
+func (f *facts) dropped(context.Context, string, string, string) error { return nil }
 
-func (f *facts) episodeGone(string, string, string) error { return nil }
+func (f *facts) episodeGone(context.Context, string, string, string) error { return nil }
 
 func (f *facts) stages() []clearStage { return f.slots.stages() }
 
@@ -63,9 +63,9 @@ func (f *slotFold) foldTombs(ctx context.Context, it *item) error {
 		case events.SubjectForgotten:
 			err = f.forgetSubject(ctx, &it.rec, e)
 		case events.SubjectHeld:
-			err = f.e.hold(&it.rec, e.Hold)
+			err = f.e.hold(ctx, &it.rec, e.Hold)
 		case events.SubjectReleased:
-			err = f.e.lift(&it.rec, e.Hold)
+			err = f.e.lift(ctx, &it.rec, e.Hold)
 		default:
 		}
 		if err != nil {

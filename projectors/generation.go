@@ -31,6 +31,7 @@ type generation struct {
 	dir    string
 	fs     vfs.FS
 	db     *pebble.DB
+	index  searchIndex
 	failed atomic.Bool
 
 	// work is told what the store does in the background.

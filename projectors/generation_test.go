@@ -227,7 +227,7 @@ func TestReplayRefusesDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.engine.state.digest[0]++
-	if err := l.engine.commit(); err != nil {
+	if err := l.engine.commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := v.Replay(t.Context(), Traces, nil); !errors.Is(err, ErrDigest) {
@@ -386,7 +386,7 @@ func TestReplayEndsUnderWrites(t *testing.T) {
 	}
 	const most = 4 * maxRounds
 	seen := 0
-	b, err := l.builder(g, l.engine.state.identity, func(Progress) {
+	b, err := l.builder(t.Context(), g, l.engine.state.identity, func(Progress) {
 		if seen++; seen < most {
 			write()
 		}

@@ -1,6 +1,8 @@
 package projectors
 
 import (
+	"context"
+
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/annals-memory/annals/events"
@@ -9,9 +11,9 @@ import (
 func holdsOf(tenant, sid string) key { return newKey(sortHold).part(tenant).part(sid) }
 
 // hold writes a legal hold unless it is there. The row is read back, so the batch before is applied and this one settles.
-func (e *engine) hold(r *events.Recorded, name string) error {
+func (e *engine) hold(ctx context.Context, r *events.Recorded, name string) error {
 	k := holdsOf(r.Aggregate.Tenant, r.Aggregate.ID).part(name)
-	old, err := e.storedHold(k)
+	old, err := e.storedHold(ctx, k)
 	if err != nil || old != (digest{}) {
 		return err
 	}
@@ -24,9 +26,9 @@ func (e *engine) hold(r *events.Recorded, name string) error {
 }
 
 // lift removes a legal hold.
-func (e *engine) lift(r *events.Recorded, name string) error {
+func (e *engine) lift(ctx context.Context, r *events.Recorded, name string) error {
 	k := holdsOf(r.Aggregate.Tenant, r.Aggregate.ID).part(name)
-	old, err := e.storedHold(k)
+	old, err := e.storedHold(ctx, k)
 	if err != nil || old == (digest{}) {
 		return err
 	}
@@ -35,8 +37,8 @@ func (e *engine) lift(r *events.Recorded, name string) error {
 }
 
 // storedHold is the digest of a hold's row, zero if there is none.
-func (e *engine) storedHold(k key) (old digest, err error) {
-	if err := e.commit(); err != nil {
+func (e *engine) storedHold(ctx context.Context, k key) (old digest, err error) {
+	if err := e.commit(ctx); err != nil {
 		return digest{}, err
 	}
 	e.settle = true

@@ -102,7 +102,12 @@ func (l *lane) generation(num uint64, create bool) (*generation, error) {
 			return nil, err
 		}
 	}
-	return openGeneration(l.cfg.FS, dir, num, l.cache, l.log, create)
+	g, err := openGeneration(l.cfg.FS, dir, num, l.cache, l.log, create)
+	if err != nil {
+		return nil, err
+	}
+	g.index = l.indexOf(num)
+	return g, nil
 }
 
 // reset puts an empty generation in the place of the serving one.
@@ -214,6 +219,15 @@ func (l *lane) ensure(ctx context.Context) error {
 		if reason, err = l.mismatch(ctx, &state, &log); err != nil {
 			return err
 		}
+		if reason == "" && state.format != "" {
+			whole, err := g.index.whole(ctx)
+			if err != nil {
+				return err
+			}
+			if !whole {
+				reason = "search index is not what it was"
+			}
+		}
 	}
 	if reason != "" {
 		l.log.ErrorContext(ctx, "view is discarded and built anew", slog.String("reason", reason),
@@ -223,21 +237,27 @@ func (l *lane) ensure(ctx context.Context) error {
 		}
 		g = l.serving
 	}
-	e, err := newEngine(l.spec, g.db, l.publish)
+	e, err := newEngine(l.spec, g, l.publish)
 	if err != nil && reason == "" && damaged(err) {
 		l.log.ErrorContext(ctx, "view is discarded and built anew", slog.String("reason", "view is damaged"))
 		if err := l.reset(); err != nil {
 			return err
 		}
-		e, err = newEngine(l.spec, l.serving.db, l.publish)
+		e, err = newEngine(l.spec, l.serving, l.publish)
 	}
 	if err != nil {
 		return err
 	}
 	if e.state.format == "" {
-		if err := e.begin(log.Identity); err != nil {
+		if err := e.index.begin(ctx); err != nil {
 			return err
 		}
+		if err := e.begin(ctx, log.Identity); err != nil {
+			return err
+		}
+	}
+	if err := e.index.serve(ctx); err != nil {
+		return err
 	}
 	l.publish(e.state)
 	l.engine = e
@@ -425,7 +445,7 @@ func (l *lane) retry(ctx context.Context) (RetryResult, error) {
 		return res, err
 	}
 	l.unsaved++
-	if err := l.engine.commit(); err != nil {
+	if err := l.engine.commit(ctx); err != nil {
 		l.engine = nil
 		return res, err
 	}

@@ -193,7 +193,7 @@ func (l *lane) settleParked(ctx context.Context, erased func(position uint64) bo
 	if l.engine.state.parked == 0 {
 		return nil
 	}
-	err := l.engine.unparkAll(erased)
+	err := l.engine.unparkAll(ctx, erased)
 	if err != nil {
 		l.engine = nil
 	}

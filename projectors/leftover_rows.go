@@ -1,6 +1,10 @@
 package projectors
 
-import "github.com/annals-memory/annals/events"
+import (
+	"context"
+
+	"github.com/annals-memory/annals/events"
+)
 
 // A content row says where in the log a message is about a living record, if it holds sealed content of it or of others. When
 // the record ends, its content rows become leftovers. A message that is about more than one record has a company row, which
@@ -160,7 +164,7 @@ func (e *engine) leaveRecord(tenant, sid string, kind byte, id, erasure string) 
 }
 
 // leaveSubject makes leftovers of the content of a subject.
-func (e *engine) leaveSubject(c *clearing) (more bool, err error) {
+func (e *engine) leaveSubject(_ context.Context, c *clearing) (more bool, err error) {
 	prefix := contentsOfSubject(c.tenant, c.sid)
 	return e.clearPage(prefix, func(k, value []byte) error {
 		rest := k[len(prefix):]

@@ -12,19 +12,22 @@ import (
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/projectors/index"
-	"github.com/annals-memory/annals/projectors/index/pebbleindex"
 )
 
 // memoriesSpec is the projection of episodes, and of the search index over them and over facts.
-func memoriesSpec(cfg *Config, ix *pebbleindex.Index) *spec {
+func memoriesSpec(cfg *Config) *spec {
 	c := &contents{keys: cfg.Keys, model: cfg.Model}
+	format := "memories/6 model=" + cfg.Model
+	if cfg.Qdrant != nil {
+		format += " index=qdrant"
+	}
 	return &spec{
 		name:     Memories,
-		format:   "memories/6 model=" + cfg.Model,
+		format:   format,
 		families: []string{"annals.fact.", "annals.episode.", "annals.subject.", "annals.source.", "annals.vector."},
 		prepare:  c.prepare,
 		folder: func(e *engine) (folder, error) {
-			m := &memories{e: e, contents: c, ix: ix, fresh: make(map[string]string), marks: make(map[string]bool)}
+			m := &memories{e: e, contents: c, fresh: make(map[string]string), marks: make(map[string]bool)}
 			m.slots = newSlotFold(e, m, false)
 			return m, nil
 		},
@@ -34,10 +37,9 @@ func memoriesSpec(cfg *Config, ix *pebbleindex.Index) *spec {
 type memories struct {
 	e        *engine
 	contents *contents
-	ix       *pebbleindex.Index
 	slots    *slotFold
 	// writer collects what the batch at hand does to the index, nil if nothing yet.
-	writer *pebbleindex.Writer
+	writer indexWriter
 	// fresh are the subjects of the episodes that the batch at hand adds, by the key of their id.
 	fresh map[string]string
 	// marks are the marks of unopened records that the batch at hand sets or removes, by key.
@@ -49,16 +51,16 @@ type memories struct {
 	vectorFresh bool
 }
 
-func (m *memories) index() *pebbleindex.Writer {
+func (m *memories) index() indexWriter {
 	if m.writer == nil {
-		m.writer = m.ix.NewWriter(m.e.db)
+		m.writer = m.e.index.writer(m.e.db)
 	}
 	return m.writer
 }
 
-func (m *memories) flush(b *pebble.Batch) error {
+func (m *memories) flush(ctx context.Context, b *pebble.Batch) error {
 	if m.writer != nil {
-		if err := m.writer.Flush(b); err != nil {
+		if err := m.writer.Flush(ctx, b); err != nil {
 			return fmt.Errorf("flush index: %w", err)
 		}
 	}
@@ -79,7 +81,7 @@ func (m *memories) fold(ctx context.Context, it *item) error {
 	case events.KindFact:
 		return m.slots.fold(ctx, it)
 	case events.KindVector:
-		return m.vectors(it)
+		return m.vectors(ctx, it)
 	case events.KindEpisode:
 		if err := m.episode(ctx, it); err != nil {
 			return err
@@ -186,7 +188,7 @@ func (m *memories) capture(ctx context.Context, it *item, event int, e *events.E
 	if o.state != isOpen {
 		return m.unopened(t, e.Subject, kindEpisode, id)
 	}
-	if err := m.index().Put(episodeDoc(&row, o)); err != nil {
+	if err := m.index().Put(ctx, episodeDoc(&row, o)); err != nil {
 		return fmt.Errorf("index episode: %w", err)
 	}
 	if m.e.state.parked == 0 {
@@ -300,7 +302,7 @@ func (m *memories) check(ctx context.Context, it *item, s *slotState, dead []dea
 		m.late[fs.fact.Fact] = o
 	}
 	if len(m.late) > 0 && m.vectorFresh {
-		return m.e.commit() // the vectors are read from the store
+		return m.e.commit(ctx) // the vectors are read from the store
 	}
 	return nil
 }
@@ -324,7 +326,7 @@ func (m *memories) changed(ctx context.Context, s *slotState, fs *factState, pos
 	fs.inIndex = indexed(f, fs.masked)
 	if !fs.inIndex {
 		if was {
-			if err := m.index().Remove(t, s.sid, f.Fact); err != nil {
+			if err := m.index().Remove(ctx, t, s.sid, f.Fact); err != nil {
 				return fmt.Errorf("index fact: %w", err)
 			}
 		}
@@ -340,7 +342,7 @@ func (m *memories) changed(ctx context.Context, s *slotState, fs *factState, pos
 		u := index.Update{
 			Tenant: t, Subject: s.sid, ID: f.Fact, Seq: position, ValidFromUS: &from, ValidToUS: &to, Origins: &origins,
 		}
-		if err := m.index().Update(u); err != nil {
+		if err := m.index().Update(ctx, u); err != nil {
 			return fmt.Errorf("index fact: %w", err)
 		}
 		return nil
@@ -348,14 +350,14 @@ func (m *memories) changed(ctx context.Context, s *slotState, fs *factState, pos
 	if o.state == keyGone {
 		return m.unopened(t, s.sid, kindFact, f.Fact)
 	}
-	if err := m.index().Put(factDoc(t, f, &o)); err != nil {
+	if err := m.index().Put(ctx, factDoc(t, f, &o)); err != nil {
 		return fmt.Errorf("index fact: %w", err)
 	}
 	return m.lateVectors(ctx, t, s.sid, kindFact, f.Fact)
 }
 
-func (m *memories) dropped(tenant, sid, fact string) error {
-	if err := m.index().Remove(tenant, sid, fact); err != nil {
+func (m *memories) dropped(ctx context.Context, tenant, sid, fact string) error {
+	if err := m.index().Remove(ctx, tenant, sid, fact); err != nil {
 		return fmt.Errorf("index fact: %w", err)
 	}
 	if err := m.reopened(tenant, sid, kindFact, fact); err != nil {
@@ -376,7 +378,7 @@ func vectorsOf(tenant, sid, record string) key {
 }
 
 // episodeGone removes an episode, whose subject [memories.oneSubject] has found to be the tombstone's.
-func (m *memories) episodeGone(tenant, sid, id string) error {
+func (m *memories) episodeGone(ctx context.Context, tenant, sid, id string) error {
 	// The rows are read from the store; the batch was applied.
 	ik := idKey(tenant, kindEpisode, id)
 	var place episodePlace
@@ -404,7 +406,7 @@ func (m *memories) episodeGone(tenant, sid, id string) error {
 	if err := m.e.set(ik, episodePlace{sid: sid, dead: true}.encode()); err != nil {
 		return err
 	}
-	if err := m.index().Remove(tenant, sid, id); err != nil {
+	if err := m.index().Remove(ctx, tenant, sid, id); err != nil {
 		return fmt.Errorf("index episode: %w", err)
 	}
 	if err := m.dropVectors(tenant, sid, id); err != nil {
@@ -420,15 +422,23 @@ func (m *memories) stages() []clearStage {
 	}, m.slots.stages()...)
 }
 
-func (m *memories) clearIndex(c *clearing) (bool, error) {
-	more, err := m.index().RemoveSubject(c.tenant, c.sid)
+func (m *memories) clearIndex(ctx context.Context, c *clearing) (bool, error) {
+	more, err := m.index().RemoveSubject(ctx, c.tenant, c.sid)
 	if err != nil {
 		return false, fmt.Errorf("remove subject from index: %w", err)
 	}
-	return more, nil
+	if more {
+		return true, nil
+	}
+	// What this batch removes is still there, and another round finds nothing.
+	left, err := m.e.index.left(ctx, c.tenant, c.sid)
+	if err != nil {
+		return false, fmt.Errorf("count subject in index: %w", err)
+	}
+	return left > 0, nil
 }
 
-func (m *memories) clearEpisodes(c *clearing) (bool, error) {
+func (m *memories) clearEpisodes(_ context.Context, c *clearing) (bool, error) {
 	prefix := newKey(sortEpisode).part(c.tenant).part(c.sid)
 	return m.e.clearPage(prefix, func(k, value []byte) error {
 		position, ok := cutPosition(k[len(prefix):])
@@ -447,7 +457,7 @@ func (m *memories) clearEpisodes(c *clearing) (bool, error) {
 }
 
 // vectors folds the embeddings in a commit.
-func (m *memories) vectors(it *item) error {
+func (m *memories) vectors(ctx context.Context, it *item) error {
 	t := it.rec.Aggregate.Tenant
 	live := make([]bool, len(it.rec.Events))
 	for i, e := range it.rec.Events {
@@ -475,7 +485,7 @@ func (m *memories) vectors(it *item) error {
 	}
 	for i, e := range it.rec.Events {
 		if v, ok := e.(events.VectorEmbedded); ok && live[i] {
-			if err := m.vector(it, i, &v, kindOf(&v)); err != nil {
+			if err := m.vector(ctx, it, i, &v, kindOf(&v)); err != nil {
 				return err
 			}
 		}
@@ -490,12 +500,12 @@ func kindOf(v *events.VectorEmbedded) byte {
 	return kindEpisode
 }
 
-func (m *memories) vector(it *item, event int, v *events.VectorEmbedded, kind byte) error {
+func (m *memories) vector(ctx context.Context, it *item, event int, v *events.VectorEmbedded, kind byte) error {
 	t, o := it.rec.Aggregate.Tenant, &it.opened[event]
 	if o.state != isOpen {
 		return m.unopened(t, v.Subject, kind, v.Record)
 	}
-	err := m.index().SetVector(index.Vector{
+	err := m.index().SetVector(ctx, index.Vector{
 		Tenant: t, Subject: v.Subject, ID: v.Record, Model: v.Model, Seq: it.position, Values: o.vector,
 	})
 	if errors.Is(err, index.ErrVectorDim) {
@@ -566,7 +576,7 @@ func (m *memories) lateVectors(ctx context.Context, tenant, sid string, kind byt
 			return err
 		}
 		found[i].Values = o.vector
-		err = m.index().SetVector(found[i])
+		err = m.index().SetVector(ctx, found[i])
 		if errors.Is(err, index.ErrVectorDim) {
 			err = m.unopened(tenant, sid, kind, record)
 		}

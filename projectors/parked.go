@@ -158,7 +158,7 @@ func (e *engine) retryOne(ctx context.Context, log events.Follower, row parkedRo
 	m, err := log.MessageAt(ctx, row.position)
 	switch {
 	case errors.Is(err, events.ErrNoCommits):
-		return true, true, e.unpark(row)
+		return true, true, e.unpark(ctx, row)
 	case err != nil:
 		return false, false, fmt.Errorf("read parked message: %w", err)
 	}
@@ -174,11 +174,11 @@ func (e *engine) retryOne(ctx context.Context, log events.Follower, row parkedRo
 		}
 		return false, false, err
 	}
-	return true, false, e.unpark(row)
+	return true, false, e.unpark(ctx, row)
 }
 
 // unparkAll lets go of what is parked at the positions that are gone.
-func (e *engine) unparkAll(gone func(position uint64) bool) error {
+func (e *engine) unparkAll(ctx context.Context, gone func(position uint64) bool) error {
 	var from []byte
 	for {
 		row, found, err := e.parkedFrom(from)
@@ -186,7 +186,7 @@ func (e *engine) unparkAll(gone func(position uint64) bool) error {
 			return err
 		}
 		if gone(row.position) {
-			if err := e.unpark(row); err != nil {
+			if err := e.unpark(ctx, row); err != nil {
 				return err
 			}
 		}
@@ -195,7 +195,7 @@ func (e *engine) unparkAll(gone func(position uint64) bool) error {
 }
 
 // unpark removes the row, and the mark if it was the last one.
-func (e *engine) unpark(row parkedRow) error {
+func (e *engine) unpark(ctx context.Context, row parkedRow) error {
 	e.state.parked--
 	if err := e.unset(parkedKey(row.subject, row.position)); err != nil {
 		return err
@@ -213,5 +213,5 @@ func (e *engine) unpark(row parkedRow) error {
 			return err
 		}
 	}
-	return e.commit()
+	return e.commit(ctx)
 }

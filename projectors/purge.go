@@ -49,6 +49,9 @@ func (l *lane) purge(ctx context.Context) (err error) {
 	if err := l.clear(ctx); err != nil {
 		return err
 	}
+	if err := l.sweepIndexes(ctx); err != nil {
+		return err
+	}
 	held, err := l.acquire()
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 func buryOnly(t *testing.T, l *lane, r *events.Recorded, erasure string) {
 	t.Helper()
 	l.engine = nil // what it remembers is gone with the process
-	e, err := newEngine(l.spec, l.serving.db, nil)
+	e, err := newEngine(l.spec, l.serving, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func buryOnly(t *testing.T, l *lane, r *events.Recorded, erasure string) {
 		_, err = e.bury(tenant, subjectTombKey(tenant, sid), erasure, r)
 	}
 	if err == nil {
-		err = e.commit()
+		err = e.commit(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -27,12 +27,15 @@ type builder struct {
 	progress func(Progress)
 }
 
-func (l *lane) builder(g *generation, identity string, progress func(Progress)) (*builder, error) {
-	e, err := newEngine(l.spec, g.db, nil)
+func (l *lane) builder(ctx context.Context, g *generation, identity string, progress func(Progress)) (*builder, error) {
+	e, err := newEngine(l.spec, g, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.begin(identity); err != nil {
+	if err := e.index.begin(ctx); err != nil {
+		return nil, err
+	}
+	if err := e.begin(ctx, identity); err != nil {
 		return nil, err
 	}
 	if progress == nil {
@@ -51,12 +54,12 @@ func (b *builder) catchUp(ctx context.Context, to mark) error {
 	}
 	// What was at the position may have been removed since.
 	b.e.state.position, b.e.state.commit = to.position, to.commit
-	if err := b.e.commit(); err != nil {
+	if err := b.e.commit(ctx); err != nil {
 		return err
 	}
 	for left := true; left; {
 		var err error
-		if left, err = b.e.clearSome(); err != nil {
+		if left, err = b.e.clearSome(ctx); err != nil {
 			return err
 		}
 	}
@@ -131,7 +134,7 @@ func (l *lane) replay(ctx context.Context, progress func(Progress)) (res ReplayR
 	if err != nil {
 		return ReplayResult{}, err
 	}
-	b, err := l.builder(g, state.identity, progress)
+	b, err := l.builder(ctx, g, state.identity, progress)
 	if err == nil {
 		err = b.approach(ctx)
 	}
@@ -187,6 +190,9 @@ func (l *lane) handOver(ctx context.Context, b *builder) (ReplayResult, error) {
 		return res, err
 	}
 	l.engine, l.unsaved = b.e, 0
+	if err := b.e.index.serve(ctx); err != nil {
+		l.log.ErrorContext(ctx, "alias of the search index is not switched")
+	}
 	l.mu.Lock()
 	l.caught = true
 	l.mu.Unlock()
@@ -216,7 +222,7 @@ func (l *lane) verify(ctx context.Context, progress func(Progress)) (res VerifyR
 	if err := scan(snap, nil, nil, func(_, _ []byte) (bool, error) { return true, ctx.Err() }); err != nil {
 		return VerifyResult{}, fmt.Errorf("read the whole view: %w", err)
 	}
-	b, err := l.scratch(state.identity, progress)
+	b, err := l.scratch(ctx, state.identity, progress)
 	if err != nil {
 		return VerifyResult{}, err
 	}
@@ -239,7 +245,7 @@ func (l *lane) cleared(ctx context.Context) (held lease, snap *pebble.Snapshot, 
 		return lease{}, nil, err
 	}
 	for left := true; left; {
-		if left, err = l.clearLocked(); err != nil {
+		if left, err = l.clearLocked(ctx); err != nil {
 			return lease{}, nil, err
 		}
 	}
@@ -249,7 +255,7 @@ func (l *lane) cleared(ctx context.Context) (held lease, snap *pebble.Snapshot, 
 	return held, held.db.NewSnapshot(), nil
 }
 
-func (l *lane) scratch(identity string, progress func(Progress)) (*builder, error) {
+func (l *lane) scratch(ctx context.Context, identity string, progress func(Progress)) (*builder, error) {
 	dir := l.cfg.FS.PathJoin(l.dir, scratchDir)
 	if err := l.cfg.FS.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("remove scratch: %w", err)
@@ -261,7 +267,8 @@ func (l *lane) scratch(identity string, progress func(Progress)) (*builder, erro
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.builder(g, identity, progress)
+	g.index = l.indexOf(0)
+	b, err := l.builder(ctx, g, identity, progress)
 	if err != nil {
 		return nil, errors.Join(err, g.retire())
 	}

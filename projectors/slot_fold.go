@@ -26,9 +26,9 @@ type slotUser interface {
 	// changed is called after a fact was written.
 	changed(ctx context.Context, s *slotState, fs *factState, position uint64) error
 	// dropped is called after a fact was removed for its tombstone.
-	dropped(tenant, sid, fact string) error
+	dropped(ctx context.Context, tenant, sid, fact string) error
 	// episodeGone removes an episode for its tombstone.
-	episodeGone(tenant, sid, id string) error
+	episodeGone(ctx context.Context, tenant, sid, id string) error
 }
 
 func newSlotFold(e *engine, user slotUser, readRows bool) *slotFold {
@@ -66,7 +66,7 @@ func (f *slotFold) fold(ctx context.Context, it *item) error {
 	}
 	for _, t := range dead {
 		if t.event {
-			if err := f.dropFact(s, sid, t.id, t.erasure, r); err != nil {
+			if err := f.dropFact(ctx, s, sid, t.id, t.erasure, r); err != nil {
 				return err
 			}
 		}

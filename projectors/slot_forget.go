@@ -29,10 +29,10 @@ func (f *slotFold) bury(tenant, sid string, kind byte, id, erasure string, r *ev
 }
 
 // dropFact buries a fact and removes all its rows. The fact need not exist.
-func (f *slotFold) dropFact(s *slotState, sid, id, erasure string, r *events.Recorded) error {
+func (f *slotFold) dropFact(ctx context.Context, s *slotState, sid, id, erasure string, r *events.Recorded) error {
 	t := s.key.tenant
 	// The rows of the fact are read from the store.
-	if err := f.e.commit(); err != nil {
+	if err := f.e.commit(ctx); err != nil {
 		return err
 	}
 	if err := f.bury(t, sid, kindFact, id, erasure, r); err != nil {
@@ -52,7 +52,7 @@ func (f *slotFold) dropFact(s *slotState, sid, id, erasure string, r *events.Rec
 			return err
 		}
 	}
-	return f.user.dropped(t, sid, id)
+	return f.user.dropped(ctx, t, sid, id)
 }
 
 // closeSlot removes the rows of a slot itself if its last fact is gone: nothing would lead from its subject to them.
@@ -101,13 +101,13 @@ func (f *slotFold) forgetEpisode(ctx context.Context, r *events.Recorded, ev eve
 	if dead, err := f.e.tombs.subject(t, sid); dead || err != nil {
 		return err
 	}
-	if err := f.e.commit(); err != nil {
+	if err := f.e.commit(ctx); err != nil {
 		return err
 	}
 	if err := f.bury(t, sid, kindEpisode, id, ev.Erasure, r); err != nil {
 		return err
 	}
-	if err := f.user.episodeGone(t, sid, id); err != nil {
+	if err := f.user.episodeGone(ctx, t, sid, id); err != nil {
 		return err
 	}
 	return f.maskUnder(ctx, t, newKey(sortFromEpisode).part(t).part(id), "", r.Position)
@@ -117,7 +117,7 @@ func (f *slotFold) forgetEpisode(ctx context.Context, r *events.Recorded, ev eve
 // in between repeats it.
 func (f *slotFold) forgetSubject(ctx context.Context, r *events.Recorded, ev events.SubjectForgotten) error {
 	t, sid := r.Aggregate.Tenant, r.Aggregate.ID
-	if err := f.e.commit(); err != nil {
+	if err := f.e.commit(ctx); err != nil {
 		return err
 	}
 	if err := f.bury(t, sid, kindSubject, sid, ev.Erasure, r); err != nil {
@@ -141,12 +141,12 @@ func (f *slotFold) stages() []clearStage {
 
 // clearSort clears rows to which nothing leads.
 func (f *slotFold) clearSort(sort byte) clearStage {
-	return func(c *clearing) (bool, error) {
+	return func(_ context.Context, c *clearing) (bool, error) {
 		return f.e.clearPage(newKey(sort).part(c.tenant).part(c.sid), nil)
 	}
 }
 
-func (f *slotFold) clearFacts(c *clearing) (bool, error) {
+func (f *slotFold) clearFacts(_ context.Context, c *clearing) (bool, error) {
 	prefix := factsOf(c.tenant, c.sid)
 	return f.e.clearPage(prefix, func(k, value []byte) error {
 		slot, rest, ok := cutPart(k[len(prefix):])
@@ -197,7 +197,7 @@ func (f *slotFold) unlink(c *clearing, slot string, o order, fact *events.SlotFa
 }
 
 // clearTombs removes the tombstones of a subject's records: that of the subject stands for them.
-func (f *slotFold) clearTombs(c *clearing) (bool, error) {
+func (f *slotFold) clearTombs(_ context.Context, c *clearing) (bool, error) {
 	prefix := newKey(sortTomb).part(c.tenant).part(c.sid)
 	return f.e.clearPage(prefix, func(k, value []byte) error {
 		t, err := decodeTomb(k, value)
@@ -217,7 +217,7 @@ func (f *slotFold) clearTombs(c *clearing) (bool, error) {
 // maskUnder recomputes the masks of the facts that lineage rows under a prefix lead to, but of none about a subject that goes
 // as a whole.
 func (f *slotFold) maskUnder(ctx context.Context, tenant string, prefix key, goes string, position uint64) error {
-	return f.e.visit(prefix, func(k, value []byte) error {
+	return f.e.visit(ctx, prefix, func(k, value []byte) error {
 		if goes != "" && string(value) == goes {
 			return nil
 		}

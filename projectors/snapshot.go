@@ -10,7 +10,6 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/projectors/index"
-	"github.com/annals-memory/annals/projectors/index/pebbleindex"
 )
 
 // defaultLimit is the number of rows of a page if the caller names none.
@@ -20,7 +19,7 @@ const defaultLimit = 100
 // open snapshot keeps deleted rows on disk. It is safe for concurrent use until it is closed.
 type Snapshot struct {
 	facts, memories, traces *pebble.Snapshot
-	index                   *pebbleindex.Index
+	index                   searchIndex
 	held                    []lease
 	position                uint64
 	// holds are counted in the views that know them.
@@ -38,7 +37,7 @@ func (v *Views) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("take snapshot: %w", err)
 	}
-	s := &Snapshot{index: v.index, sources: &v.sources}
+	s := &Snapshot{sources: &v.sources}
 	for i, l := range v.lanes {
 		g, err := l.acquire()
 		if err != nil {
@@ -52,6 +51,7 @@ func (v *Views) Snapshot(ctx context.Context) (*Snapshot, error) {
 			s.facts, s.version.facts, s.version.factsCount = snap, g.db, state.sources
 		case Memories:
 			s.memories, s.version.memories, s.version.memoryCount = snap, g.db, state.sources
+			s.index = g.index
 		case Traces:
 			s.traces = snap
 		}
@@ -117,7 +117,7 @@ func (s *Snapshot) Position() uint64 { return s.position }
 
 // Candidates asks the search index. Facts with several valid intervals are indexed under the hull of them: check again.
 func (s *Snapshot) Candidates(ctx context.Context, q index.Query) (index.Candidates, error) {
-	c, err := s.index.Candidates(ctx, s.memories, q)
+	c, err := s.index.candidates(ctx, s.memories, q)
 	if err != nil {
 		return index.Candidates{}, fmt.Errorf("find candidates: %w", err)
 	}

@@ -52,7 +52,7 @@ func subjectTraceKey(tenant, sid, id string) key {
 	return newKey(sortSubjectTraces).part(tenant).part(sid).part(id)
 }
 
-func (f *traces) flush(*pebble.Batch) error {
+func (f *traces) flush(context.Context, *pebble.Batch) error {
 	for k, s := range f.open {
 		var sum []byte
 		if s.Subject != "" {
@@ -68,7 +68,7 @@ func (f *traces) flush(*pebble.Batch) error {
 
 func (f *traces) applied() {}
 
-func (f *traces) fold(_ context.Context, it *item) error {
+func (f *traces) fold(ctx context.Context, it *item) error {
 	if it.rec.Aggregate.Kind == events.KindTrace {
 		if err := f.check(it); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (f *traces) fold(_ context.Context, it *item) error {
 		}
 	}
 	for _, e := range it.rec.Events {
-		if err := f.event(&it.rec, e); err != nil {
+		if err := f.event(ctx, &it.rec, e); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (f *traces) check(it *item) error {
 	return nil
 }
 
-func (f *traces) event(r *events.Recorded, e events.Event) error {
+func (f *traces) event(ctx context.Context, r *events.Recorded, e events.Event) error {
 	t := r.Aggregate.Tenant
 	switch e := e.(type) {
 	case events.TraceRecalled:
@@ -145,7 +145,7 @@ func (f *traces) event(r *events.Recorded, e events.Event) error {
 			s.Judged[e.Memory], s.judgedAt[e.Memory] = e.Judgement, r.Position
 		}
 	case events.SubjectForgotten:
-		return f.forget(r, e)
+		return f.forget(ctx, r, e)
 	default:
 	}
 	return nil
@@ -176,9 +176,9 @@ func (f *traces) recalled(r *events.Recorded, e events.TraceRecalled) error {
 }
 
 // forget buries a subject, and has its traces cleared.
-func (f *traces) forget(r *events.Recorded, e events.SubjectForgotten) error {
+func (f *traces) forget(ctx context.Context, r *events.Recorded, e events.SubjectForgotten) error {
 	t, sid := r.Aggregate.Tenant, r.Aggregate.ID
-	if err := f.e.commit(); err != nil {
+	if err := f.e.commit(ctx); err != nil {
 		return err
 	}
 	if _, err := f.e.bury(t, subjectTombKey(t, sid), e.Erasure, r); err != nil {
@@ -190,7 +190,7 @@ func (f *traces) forget(r *events.Recorded, e events.SubjectForgotten) error {
 func (f *traces) stages() []clearStage { return []clearStage{f.clear, f.e.leaveSubject} }
 
 // clear removes the traces of a subject. An id may be another subject's by now.
-func (f *traces) clear(c *clearing) (bool, error) {
+func (f *traces) clear(_ context.Context, c *clearing) (bool, error) {
 	prefix := newKey(sortSubjectTraces).part(c.tenant).part(c.sid)
 	return f.e.clearPage(prefix, func(k, _ []byte) error {
 		id, _, ok := cutPart(k[len(prefix):])

@@ -7,15 +7,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/annals-memory/annals/projectors/index/pebbleindex"
 )
 
 // Views are the serving generations of all projections. They are safe for concurrent use.
 type Views struct {
 	cfg   Config
 	cache *pebble.Cache
-	index *pebbleindex.Index
 	// lanes are in the order of the names of their projections.
 	lanes []*lane
 	// sources are kept between reads.
@@ -28,14 +25,17 @@ func Open(ctx context.Context, cfg Config) (*Views, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	v := &Views{cfg: cfg, cache: newCache(&cfg), index: pebbleindex.New([]byte{sortIndex})}
-	for _, s := range []*spec{factsSpec(), memoriesSpec(&v.cfg, v.index), tracesSpec()} {
+	v := &Views{cfg: cfg, cache: newCache(&cfg)}
+	for _, s := range []*spec{factsSpec(), memoriesSpec(&v.cfg), tracesSpec()} {
 		l, err := openLane(&v.cfg, s, v.cache)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open %s: %w", s.name, err), v.Close())
 		}
 		v.lanes = append(v.lanes, l)
 		if _, err := l.start(ctx); err != nil {
+			return nil, errors.Join(fmt.Errorf("open %s: %w", s.name, err), v.Close())
+		}
+		if err := l.sweepIndexes(ctx); err != nil {
 			return nil, errors.Join(fmt.Errorf("open %s: %w", s.name, err), v.Close())
 		}
 	}

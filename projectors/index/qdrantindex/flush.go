@@ -8,12 +8,11 @@ import (
 
 // Flush writes the outcome of the batch and ends the Writer. When it returns without an error, the server has said of every
 // write that it is applied; after an error some may be, and the batch is to be done again from where the last one that
-// was flushed ended. What comes late of an earlier attempt, of this Writer or another, changes nothing.
+// was flushed ended, or Flush to be called again. What comes late of an earlier attempt, of this Writer or another, changes nothing.
 func (w *Writer) Flush(ctx context.Context) error {
 	if w.flushed {
 		return ErrFlushed
 	}
-	w.flushed = true
 	// What limits vectors is there before them.
 	if err := w.flushModels(ctx); err != nil {
 		return err
@@ -32,7 +31,11 @@ func (w *Writer) Flush(ctx context.Context) error {
 		}
 		version = max(version, e.version)
 	}
-	return w.flushPoints(ctx, writes, version+1)
+	if err := w.flushPoints(ctx, writes, version+1); err != nil {
+		return err
+	}
+	w.flushed = true
+	return nil
 }
 
 // flushPoints writes points under one version, which is above those that they have.
