@@ -15,7 +15,7 @@ import (
 const (
 	// firstDepth is how many candidates a channel is first asked for, at least;
 	// maxDepth is where looking deeper ends.
-	firstDepth = 64
+	firstDepth = 32
 	maxDepth   = 8 * 1024
 )
 

@@ -35,13 +35,21 @@ func (o *once) EncodeQuery(_ context.Context, text string) ([]float32, error) {
 	return o.vectors[text], nil
 }
 
+const (
+	// questions is how many different ones are asked, so that few find the keys of
+	// their answers in the cache.
+	questions = 1024
+	// fewestRecalls is how many recalls a median is of, at least.
+	fewestRecalls = 500
+)
+
 // standInVectors is in the name of every figure of a node with [StandIn].
 const standInVectors = "_stand_in_vectors"
 
 // recall measures recall in one scope as it grows. With a stand-in for the model
 // there is nothing to say about the time of embedding.
 func (b *bench) recall(ctx context.Context, sizes []int) error {
-	queries := make([]string, 64)
+	queries := make([]string, questions)
 	for i := range queries {
 		queries[i] = b.w.Sentence(8)
 	}
@@ -80,7 +88,7 @@ func (b *bench) recall(ctx context.Context, sizes []int) error {
 			if err != nil {
 				return err
 			}
-			d, err := timed(min(max(50, b.o.Calls*100/size), b.o.Calls), ask)
+			d, err := timed(max(fewestRecalls, min(b.o.Calls*100/size, b.o.Calls)), ask)
 			stop()
 			if err != nil {
 				return err
