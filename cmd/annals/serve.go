@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/annals-memory/annals/cmd/annals/internal/node"
@@ -21,8 +23,31 @@ type serveCmd struct {
 	EmbedModel   string        `help:"Model at that endpoint."`
 	EmbedKey     string        `help:"Key for that endpoint." env:"ANNALS_EMBED_KEY"`
 	EmbedDim     int           `help:"Dimensions of that model."`
+	Qdrant       string        `help:"Qdrant server, 1.19 or later, that has the search index; by default it is in the data directory." placeholder:"HOST:PORT"`
+	QdrantTLS    bool          `help:"Use TLS to that server." name:"qdrant-tls"`
+	QdrantKey    string        `help:"File with the API key for that server, which needs TLS." name:"qdrant-api-key-file" type:"existingfile" placeholder:"FILE"`
 
 	Rig rigFlags `embed:""`
+}
+
+// qdrant is where the search index is.
+func (k serveCmd) qdrant() (node.QdrantOptions, error) {
+	o := node.QdrantOptions{Address: k.Qdrant, TLS: k.QdrantTLS}
+	if k.Qdrant == "" && (k.QdrantTLS || k.QdrantKey != "") {
+		return o, fmt.Errorf("%w: --qdrant-tls and --qdrant-api-key-file go with --qdrant", errMisuse)
+	}
+	if k.QdrantKey == "" {
+		return o, nil
+	}
+	if !k.QdrantTLS {
+		return o, fmt.Errorf("%w: --qdrant-api-key-file needs --qdrant-tls", errMisuse)
+	}
+	key, err := os.ReadFile(k.QdrantKey)
+	if err != nil {
+		return o, fmt.Errorf("read API key: %w", err)
+	}
+	o.APIKey = strings.TrimSpace(string(key))
+	return o, nil
 }
 
 const defaultAddr = "127.0.0.1:7171"
@@ -51,8 +76,13 @@ func (k serveCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
 	case k.RootRotation > 0 && k.NATS != "":
 		return fmt.Errorf("%w: --root-rotation is for a memory of one process, not for one with --nats; see annals rotate-root --alone", errMisuse)
 	}
+	index, err := k.qdrant()
+	if err != nil {
+		return err
+	}
 	n, err := node.Open(ctx, node.Options{
-		Data: c.Data, Durability: k.Durability, NATS: k.NATS, NATSListen: k.NATSListen, Replicas: k.Replicas,
+		Qdrant: index,
+		Data:   c.Data, Durability: k.Durability, NATS: k.NATS, NATSListen: k.NATSListen, Replicas: k.Replicas,
 		EmbedURL: k.EmbedURL, EmbedModel: k.EmbedModel, EmbedKey: k.EmbedKey, EmbedDim: k.EmbedDim,
 		Retention: schedule, RootRotation: k.RootRotation, Logger: log, Version: version(), Recover: true,
 	})

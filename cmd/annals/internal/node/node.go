@@ -30,6 +30,7 @@ import (
 	"github.com/annals-memory/annals/producers/embed/uselite"
 	"github.com/annals-memory/annals/producers/guard"
 	"github.com/annals-memory/annals/projectors"
+	"github.com/annals-memory/annals/projectors/index/qdrantindex"
 	"github.com/annals-memory/annals/query"
 	"github.com/annals-memory/annals/tombstones"
 	"github.com/annals-memory/annals/tombstones/backup"
@@ -61,6 +62,8 @@ type Options struct {
 	// combined with NATS, where another process may have the key too: it does nothing
 	// then.
 	RootRotation time.Duration
+	// Qdrant is where the search index is.
+	Qdrant QdrantOptions
 	// CacheBytes is the block cache of the views.
 	CacheBytes int64
 	Logger     *slog.Logger
@@ -85,6 +88,7 @@ type Node struct {
 	embedder  *producers.Embedder
 	sweeper   *producers.Sweeper
 	views     *projectors.Views
+	qdrant    *qdrantindex.Client // nil if the search index is in the views
 	query     *query.Service
 	ledger    *ledger.Ledger
 	// endLedger makes a last checkpoint, once there is a ledger.
@@ -308,9 +312,13 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	if err != nil {
 		return fmt.Errorf("sweeper: %w", err)
 	}
+	search, err := n.openIndex(ctx, o)
+	if err != nil {
+		return err
+	}
 	n.views, err = projectors.Open(ctx, projectors.Config{
 		Dir: filepath.Join(o.Data, viewsDir), Log: evicting{n.log, n.keys}, Keys: n.keys, Model: model.ID().Key(),
-		CacheBytes: o.CacheBytes, Logger: o.Logger, Now: time.Now,
+		CacheBytes: o.CacheBytes, Logger: o.Logger, Now: time.Now, Qdrant: search,
 	})
 	if err != nil {
 		return fmt.Errorf("views: %w", err)
@@ -479,6 +487,9 @@ func (n *Node) Close() error {
 	var errs []error
 	if n.views != nil {
 		errs = append(errs, n.views.Close())
+	}
+	if n.qdrant != nil {
+		errs = append(errs, n.qdrant.Close())
 	}
 	if n.endLedger != nil {
 		errs = append(errs, n.endLedger())

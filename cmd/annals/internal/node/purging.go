@@ -31,12 +31,16 @@ func (n *Node) purging(o Options, streams *natslog.Streams) *tombstones.Purging 
 	if o.Replicas > 1 {
 		p.Residues = append(p.Residues, tombstones.Residue{Kind: "replicas", Why: whyReplicas})
 	}
+	if o.Qdrant.Address != "" {
+		p.Residues = append(p.Residues, tombstones.Residue{Kind: "qdrant", Why: whyQdrant})
+	}
 	return p
 }
 
 // Why what a server keeps has no deadline.
 const (
 	whyServer   = "a server that encrypts its files keeps a deleted message in them until it compacts them, and cannot be told to"
+	whyQdrant   = "a Qdrant server keeps the keyed hashes and vectors of a deleted point in its files until it optimizes them, and cannot be told to"
 	whyReplicas = "each server compacts its Raft logs by itself, mostly within minutes while it runs, and cannot be told to; one that is away has them until it is back"
 )
 

@@ -1,0 +1,70 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/annals-memory/annals/projectors"
+	"github.com/annals-memory/annals/projectors/index/qdrantindex"
+)
+
+// ErrIndexElsewhere says that the search index of a directory is in Qdrant. To go on
+// without would leave there what is forgotten from now on.
+var ErrIndexElsewhere = errors.New("the search index of this data directory is in Qdrant: " +
+	"name the server, or delete its collections and then the file " + indexFile)
+
+// indexFile has the prefix of the names of the directory's collections.
+const indexFile = "qdrant.prefix"
+
+// QdrantOptions say where the search index is. The zero value is beside the rows.
+type QdrantOptions struct {
+	// Address is the host and port of the server's gRPC.
+	Address string
+	// TLS says to use it, with the roots of the system.
+	TLS bool
+	// APIKey is sent if it is not empty, and not without TLS.
+	APIKey string
+}
+
+// openIndex connects to the server that has the search index, if one does.
+func (n *Node) openIndex(ctx context.Context, o Options) (*projectors.Qdrant, error) {
+	path := filepath.Join(o.Data, indexFile)
+	prefix, err := os.ReadFile(path) //nolint:gosec // a file of our own.
+	known := err == nil
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("read index prefix: %w", err)
+	case o.Qdrant.Address == "" && known:
+		return nil, ErrIndexElsewhere
+	case o.Qdrant.Address == "":
+		return nil, nil //nolint:nilnil // no index elsewhere is no error.
+	}
+	cfg := qdrantindex.Config{Address: o.Qdrant.Address, APIKey: o.Qdrant.APIKey, Now: time.Now}
+	if o.Qdrant.TLS {
+		cfg.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if n.qdrant, err = qdrantindex.Open(ctx, cfg); err != nil {
+		return nil, fmt.Errorf("connect to Qdrant: %w", err)
+	}
+	if !known {
+		// No other directory may use the same collections, whatever server both are given.
+		random := make([]byte, 8)
+		if _, err := rand.Read(random); err != nil {
+			return nil, fmt.Errorf("make index prefix: %w", err)
+		}
+		prefix = []byte("annals-" + hex.EncodeToString(random) + "\n")
+		if err := os.WriteFile(path, prefix, 0o600); err != nil {
+			return nil, fmt.Errorf("write index prefix: %w", err)
+		}
+	}
+	return &projectors.Qdrant{Client: n.qdrant, Prefix: strings.TrimSpace(string(prefix))}, nil
+}
