@@ -71,7 +71,7 @@
 //	P    all            lp(tenant)                                    a tombstone came since the last purge: its position
 //	Y    memories       lp(tenant) lp(erasure) kind lp(sid) lp(id)    leads from an erasure to its tombstones
 //	U    memories       lp(tenant) lp(sid) kind lp(id)                a record whose key is gone and whose tombstone is not here
-//	X    memories       see package projectors/index/pebbleindex      the search index
+//	X    memories       see package projectors/index/pebbleindex      the search index, unless it is in Qdrant
 //	A *  traces         lp(tenant) lp(trace)                          a trace
 //	G    traces         lp(tenant) lp(sid) lp(trace)                  the traces of a subject
 package projectors
