@@ -20,14 +20,14 @@ export CGO_ENABLED := 0
 # Qdrant's engine for the tests of its backend.
 VENV := build/venv
 
-.PHONY: help test build venv vet sources fmt lint cross race cluster rig fuzz bench demo cover
+.PHONY: help test build venv vet sources fmt lint cross race disks rig fuzz bench demo cover
 
 ## help: list the targets
 help:
 	@sed -n 's/^## \([a-z]*\): */\1|/p' Makefile | while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
 
 ## test: everything that decides about a change, as CI runs it
-test: build venv sources vet lint cross race cluster rig fuzz
+test: build venv sources vet lint cross race disks rig fuzz
 
 ## build: compile all packages; the binary goes to bin/
 build:
@@ -77,10 +77,10 @@ race: venv
 	@echo "== race"
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(PKGS)
 
-## cluster: forgetting on three servers, too slow for the race detector
-cluster:
-	@echo "== cluster"
-	$(GO) test -run '^TestClusterForgets$$' ./cmd/annals/internal/node
+## disks: what forgetting leaves on the disks of one server and of three, too slow for the race detector
+disks:
+	@echo "== disks"
+	$(GO) test -run '^(TestClusterForgets|TestNothingIsLeft|TestNothingIsLeftAfterRestore)$$' ./cmd/annals/internal/node
 
 ## rig: what the scan of the disk finds when nothing is encrypted
 rig:

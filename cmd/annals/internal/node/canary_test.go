@@ -1,3 +1,5 @@
+//go:build !race
+
 package node_test
 
 import (
@@ -123,13 +125,6 @@ func (c *person) damage(episode string) {
 	if f.parked() == before {
 		f.t.Fatal("control: nothing is parked")
 	}
-}
-
-func (f *fixture) parked() (n uint64) {
-	for _, s := range f.Views().Status(f.t.Context()) {
-		n += s.Parked
-	}
-	return n
 }
 
 func vectorsOf(t *testing.T, texts ...string) [][]float64 {

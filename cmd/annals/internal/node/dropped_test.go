@@ -40,3 +40,10 @@ func TestForgetOfDropped(t *testing.T) {
 	}
 	f.do(agent, http.MethodDelete, "/v1/episodes/"+kept, nil, http.StatusAccepted)
 }
+
+func (f *fixture) parked() (n uint64) {
+	for _, s := range f.Views().Status(f.t.Context()) {
+		n += s.Parked
+	}
+	return n
+}
