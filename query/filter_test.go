@@ -189,7 +189,10 @@ func drawMemory(t *rapid.T) drawn {
 	return d
 }
 
-func moment(t interface{ Fatalf(string, ...any) }, s string) time.Time {
+func moment(t interface {
+	Fatalf(format string, args ...any)
+}, s string,
+) time.Time {
 	var at events.Time
 	if err := at.UnmarshalText([]byte(s)); err != nil {
 		t.Fatalf("parse time: %v", err)
@@ -270,17 +273,26 @@ func drawCondition(t *rapid.T, name string) any {
 	return c
 }
 
+// as is a part of a condition that was drawn as a T.
+func as[T any](t *rapid.T, v any) T {
+	out, ok := v.(T)
+	if !ok {
+		t.Fatalf("a part of a condition is a %T", v)
+	}
+	return out
+}
+
 // passes is the brute force answer, on what the memory was made of.
 func (d *drawn) passes(t *rapid.T, f map[string]any) bool {
 	for name, c := range f {
 		ok := true
 		switch name {
 		case "$and":
-			ok = !slices.ContainsFunc(c.([]any), func(part any) bool { return !d.passes(t, part.(map[string]any)) })
+			ok = !slices.ContainsFunc(as[[]any](t, c), func(part any) bool { return !d.passes(t, as[map[string]any](t, part)) })
 		case "$or":
-			ok = slices.ContainsFunc(c.([]any), func(part any) bool { return d.passes(t, part.(map[string]any)) })
+			ok = slices.ContainsFunc(as[[]any](t, c), func(part any) bool { return d.passes(t, as[map[string]any](t, part)) })
 		case "$not":
-			ok = !d.passes(t, c.(map[string]any))
+			ok = !d.passes(t, as[map[string]any](t, c))
 		default:
 			ops, is := c.(map[string]any)
 			if !is {
@@ -301,15 +313,15 @@ func (d *drawn) meets(t *rapid.T, name, op string, v any) bool {
 	switch op {
 	case "$exists":
 		_, there := d.metadata[name]
-		return (there || len(d.fields[name]) > 0) == v.(bool)
+		return (there || len(d.fields[name]) > 0) == as[bool](t, v)
 	case "$ne":
 		return !d.meets(t, name, "$eq", v)
 	case "$nin":
 		return !d.meets(t, name, "$in", v)
 	case "$in":
-		return slices.ContainsFunc(v.([]any), func(v any) bool { return d.meets(t, name, "$eq", v) })
+		return slices.ContainsFunc(as[[]any](t, v), func(v any) bool { return d.meets(t, name, "$eq", v) })
 	}
-	value := v.(jsontext.Value)
+	value := as[jsontext.Value](t, v)
 	var s string
 	if value.Kind() == '"' {
 		if err := json.Unmarshal(value, &s); err != nil {

@@ -203,7 +203,7 @@ func goingWith(s *events.Slot, group []*target) []*events.SlotFact {
 	for _, t := range group {
 		add(s.Find(t.ID))
 	}
-	for i := 0; i < len(list); i++ { // it grows on the way
+	for i := 0; i < len(list); i++ { //nolint:intrange // It grows on the way.
 		from := list[i]
 		if before := s.Find(from.Edits); before != nil && before.Status == events.StatusRejected {
 			add(before)

@@ -129,7 +129,7 @@ func (c *cli) dumpHeap(ctx context.Context, t terminal) (_ *scan.HeapDump, unrea
 	if err = errors.Join(err, stop(), n.Close()); err != nil && d != nil {
 		return nil, "", errors.Join(err, d.Close())
 	}
-	return d, "", err //nolint:wrapcheck // Each of them is.
+	return d, "", err
 }
 
 func (k scanCmd) options(in io.Reader) (scan.Options, error) {

@@ -2,7 +2,6 @@ package natslog
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -119,9 +118,7 @@ func finishStream(folder string, blocks []int) error {
 			return fmt.Errorf("read block: %w", err)
 		}
 		stream := filepath.Base(filepath.Dir(folder))
-		if n, err := eraseDeleted(block, records(block), deleted, stream+"-"+strconv.Itoa(number)); err != nil {
-			return err
-		} else if n == 0 {
+		if eraseDeleted(block, records(block), deleted, stream+"-"+strconv.Itoa(number)) == 0 {
 			continue
 		}
 		changed = true
@@ -157,7 +154,7 @@ func records(block []byte) []int {
 
 // eraseDeleted adds to deleted what the block notes as such, and overwrites in it what
 // stands before its note, here or in a later block. It returns the number of records.
-func eraseDeleted(block []byte, at []int, deleted map[uint64]struct{}, key string) (n int, err error) {
+func eraseDeleted(block []byte, at []int, deleted map[uint64]struct{}, key string) (n int) {
 	for i := len(at) - 2; i >= 0; i-- {
 		record := block[at[i]:at[i+1]]
 		sequence := binary.LittleEndian.Uint64(record[recordLengthAt:])
@@ -171,12 +168,10 @@ func eraseDeleted(block []byte, at []int, deleted map[uint64]struct{}, key strin
 		if _, gone := deleted[sequence]; !gone || !bytes.Equal(checksum(record, key), record[len(record)-checksumLength:]) {
 			continue
 		}
-		if err := erase(record, key); err != nil {
-			return n, err
-		}
+		erase(record, key)
 		n++
 	}
-	return n, nil
+	return n
 }
 
 // checksum is what must stand at the end of a record.
@@ -199,17 +194,14 @@ func checksum(record []byte, key string) []byte {
 }
 
 // erase makes of a record one that was erased: of the same length, without time,
-// subject and header, and noise for the rest.
-func erase(record []byte, key string) error {
+// subject and header, and nothing for the rest.
+func erase(record []byte, key string) {
 	sequence := binary.LittleEndian.Uint64(record[recordLengthAt:])
 	clear(record[:recordHeader])
 	binary.LittleEndian.PutUint32(record, uint32(len(record))) //nolint:gosec // it has come from such a number
 	binary.LittleEndian.PutUint64(record[recordLengthAt:], sequence|erasedFlag)
-	if _, err := rand.Read(record[recordHeader : len(record)-checksumLength]); err != nil {
-		return fmt.Errorf("draw noise: %w", err)
-	}
+	clear(record[recordHeader : len(record)-checksumLength])
 	copy(record[len(record)-checksumLength:], checksum(record, key))
-	return nil
 }
 
 // replaceFile puts content in the place of a file, whole or not at all.

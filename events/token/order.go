@@ -61,7 +61,6 @@ func PointOf(value jsontext.Value) (p Point, ok bool) {
 		if json.Unmarshal(value, &s) != nil || len(s) < len("0000-00-00T00:00:00Z") || t.UnmarshalText([]byte(s)) != nil {
 			return Point{}, false
 		}
-		//nolint:gosec // a year from 1 on
 		return Point{sort: timeSort, digits: digitsOf(uint64(t.UnixMicro()-firstMicro), timeDigits)}, true
 	default:
 		return Point{}, false
@@ -79,7 +78,7 @@ func digitsOf(x uint64, n int) string {
 }
 
 func numberDigits(s string) string {
-	v, exact := new(big.Float).SetPrec(uint(4*len(s)+64)).SetString(s)
+	v, exact := new(big.Float).SetPrec(uint(4*len(s) + 64)).SetString(s)
 	if !exact {
 		v = new(big.Float)
 	}
@@ -219,7 +218,7 @@ func move(digits []byte, by int) bool {
 	}
 	for i := len(digits) - 1; i >= 0; i-- {
 		if digits[i] != edge {
-			digits[i] = byte(int(digits[i]) + by)
+			digits[i] = byte(int(digits[i]) + by) //nolint:gosec // it is no edge
 			return true
 		}
 		digits[i] = other

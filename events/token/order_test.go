@@ -35,7 +35,10 @@ func within(value jsontext.Value, bounds ...token.Bound) bool {
 	})
 }
 
-func point(t interface{ Fatalf(string, ...any) }, value string) token.Point {
+func point(t interface {
+	Fatalf(format string, args ...any)
+}, value string,
+) token.Point {
 	p, ok := token.PointOf(jsontext.Value(value))
 	if !ok {
 		t.Fatalf("%s has no place", value)
@@ -157,7 +160,10 @@ func TestRangesOfTimes(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	for _, same := range [][2]string{
-		{`1`, `1.0`}, {`100`, `1e2`}, {`0`, `-0.0`}, {`"2026-01-01T01:00:00+01:00"`, `"2026-01-01T00:00:00.0000009Z"`},
+		{`1`, `1.0`},
+		{`100`, `1e2`},
+		{`0`, `-0.0`},
+		{`"2026-01-01T01:00:00+01:00"`, `"2026-01-01T00:00:00.0000009Z"`},
 		{`1e999`, `1.7976931348623157e308`},
 	} {
 		if point(t, same[0]) != point(t, same[1]) {
@@ -202,7 +208,11 @@ func TestRangesApart(t *testing.T) {
 	}
 	noon := token.Bound{Point: point(t, `"2026-01-01T12:00:00Z"`)}
 	for _, none := range [][]token.Bound{
-		nil, {from, noon}, {{Lower: true}}, {from, {Point: point(t, "4")}}, {from, {Point: point(t, "5")}},
+		nil,
+		{from, noon},
+		{{Lower: true}},
+		{from, {Point: point(t, "4")}},
+		{from, {Point: point(t, "5")}},
 		{{Point: point(t, `"0001-01-01T00:00:00Z"`)}},
 	} {
 		if got := token.LabelRange(h, "k", none...); len(got) > 0 {

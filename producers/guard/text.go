@@ -83,7 +83,7 @@ func appendPlain(b []byte, r rune) []byte {
 	case 'A' <= r && r <= 'Z':
 		return append(b, byte(r+'a'-'A'))
 	case r < utf8.RuneSelf:
-		return append(b, byte(r))
+		return append(b, byte(r)) //nolint:gosec // ASCII
 	case ideograph(r):
 		return utf8.AppendRune(b, r)
 	case ignorable(r):

@@ -103,7 +103,7 @@ func checkNode(w Where, depth int, nodes *int) error {
 	if *nodes--; depth == 0 || *nodes < 0 {
 		return fmt.Errorf("check size of condition: %w", ErrQuery)
 	}
-	ok := true
+	var ok bool
 	switch w := w.(type) {
 	case And:
 		return checkNodes(w, depth, nodes)
@@ -120,8 +120,6 @@ func checkNode(w Where, depth int, nodes *int) error {
 		ok = w.Field.Valid()
 	case Within:
 		ok = w.Number.Valid()
-	default:
-		ok = false
 	}
 	if !ok {
 		return fmt.Errorf("check condition: %w", ErrQuery)

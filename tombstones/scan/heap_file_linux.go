@@ -13,5 +13,5 @@ func heapFile() (f *os.File, stray string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("open a file in memory: %w", err)
 	}
-	return os.NewFile(uintptr(fd), "heap"), "", nil //nolint:gosec // A descriptor is not negative.
+	return os.NewFile(uintptr(fd), "heap"), "", nil
 }

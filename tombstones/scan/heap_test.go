@@ -14,8 +14,6 @@ import (
 
 // What is in memory when it is dumped is found, in any of its encodings; what
 // comes later is not; and nothing of the dump is left.
-//
-//nolint:paralleltest // Temporary files are redirected.
 func TestHeap(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,7 +178,7 @@ func testBadWhere(t *testing.T, open func(t *testing.T) Backend) {
 		"nil in and":    {index.And{index.And{}}, index.And{nil}, index.ErrQuery},
 		"nil in or":     {index.Or{index.And{}}, index.Or{index.And{}, nil}, index.ErrQuery},
 		"depth":         {nested(index.MaxWhereDepth), nested(index.MaxWhereDepth + 1), index.ErrQuery},
-		"number of all": {wide, append(wide[:len(wide):len(wide)], labels("x")), index.ErrQuery},
+		"number of all": {wide, append(slices.Clip(wide), labels("x")), index.ErrQuery},
 	} {
 		for _, b := range []Backend{p.Backend, p.oracle} {
 			q := index.Query{Filter: index.Filter{Tenant: "acme", Where: c.good}, Terms: []uint64{1}, K: 1}

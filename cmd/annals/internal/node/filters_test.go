@@ -25,11 +25,15 @@ func (f *filtered) asked(filter string, more ...any) []string {
 	f.t.Helper()
 	body := obj{"query": "the red kite over the hill", "k": 50, "filter": jsontext.Value(filter), "wait_for": f.head()}
 	for i := 0; i+1 < len(more); i += 2 {
-		body[more[i].(string)] = more[i+1] //nolint:forcetypeassert // a test
+		key, ok := more[i].(string)
+		if !ok {
+			f.t.Fatalf("a member named %v", more[i])
+		}
+		body[key] = more[i+1]
 	}
 	var names []string
 	for _, r := range get[[]any](f.do(f.token, http.MethodPost, "/v1/recall", body, http.StatusOK), "results") {
-		id, _ := r.(obj)["id"].(string) //nolint:forcetypeassert // a test
+		id, _ := r.(obj)["id"].(string)
 		names = append(names, f.names[id])
 	}
 	slices.Sort(names)
@@ -44,11 +48,15 @@ func openFiltered(t *testing.T) *filtered {
 	const text = "The red kite was over the hill."
 	for name, more := range map[string][]any{
 		"one": {
-			"session", "s1", "entities", []string{"Kite", "Hill"}, "occurred_at", "2026-01-01T00:00:00Z", "metadata",
+			"session", "s1", "entities",
+			[]string{"Kite", "Hill"},
+			"occurred_at", "2026-01-01T00:00:00Z", "metadata",
 			obj{"n": 1, "app": "web", "ok": true, "due": "2026-02-01T00:00:00Z", "big": jsontext.Value("9007199254740993")},
 		},
 		"two": {
-			"session", "s2", "category", "hobby", "entities", []string{"Hill"}, "occurred_at", "2026-01-02T00:00:00Z", "metadata",
+			"session", "s2", "category", "hobby", "entities",
+			[]string{"Hill"},
+			"occurred_at", "2026-01-02T00:00:00Z", "metadata",
 			obj{"n": 2.5, "app": "cli", "due": "2026-03-01T01:00:00+01:00", "big": jsontext.Value("9007199254740992")},
 		},
 		"bare": {"occurred_at", "2026-01-03T00:00:00Z"},
