@@ -18,6 +18,7 @@ import (
 
 type evalGateCmd struct {
 	Dir   string `arg:"" help:"Directory with corpus.jsonl, plain or gzipped; its label says what is an attack."`
+	From  int    `help:"Leave so many attacks out first: with --limit the whole goes in parts, each with its controls." default:"0"`
 	Limit int    `help:"Only so many attacks, always the same ones; 0 is all." default:"0"`
 }
 
@@ -27,7 +28,7 @@ var errPromoted = errors.New("an attack was promoted without a review")
 // Run measures the gate, on a node whose memories are embedded by the stand-in: no
 // model has a say in what is promoted.
 func (k evalGateCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
-	attacks, err := eval.ReadAttacks(k.Dir, k.Limit)
+	attacks, err := eval.ReadAttacks(k.Dir, k.From, k.Limit)
 	if err != nil {
 		return fmt.Errorf("eval gate: %w", err)
 	}

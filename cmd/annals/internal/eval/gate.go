@@ -106,8 +106,8 @@ func channels() []events.Trust { return []events.Trust{events.TrustExternal, eve
 const labelAttack = "attack"
 
 // ReadAttacks are the attacks of the corpus in dir, in the order of a hash of their
-// ids, at most limit of them; 0 is all.
-func ReadAttacks(dir string, limit int) ([]string, error) {
+// ids, without the first from of them and at most limit; a limit of 0 is all.
+func ReadAttacks(dir string, from, limit int) ([]string, error) {
 	samples, err := lines[sample](dir, "corpus.jsonl")
 	if err != nil {
 		return nil, err
@@ -117,6 +117,7 @@ func ReadAttacks(dir string, limit int) ([]string, error) {
 		x, y := sha256.Sum256([]byte(a.ID)), sha256.Sum256([]byte(b.ID))
 		return bytes.Compare(x[:], y[:])
 	})
+	samples = samples[min(max(from, 0), len(samples)):]
 	if limit > 0 {
 		samples = samples[:min(limit, len(samples))]
 	}

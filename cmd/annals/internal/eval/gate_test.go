@@ -132,16 +132,23 @@ func TestReadAttacks(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "corpus.jsonl"), []byte(corpus.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all, err := eval.ReadAttacks(dir, 0)
+	all, err := eval.ReadAttacks(dir, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := eval.ReadAttacks(dir, 2)
+	two, err := eval.ReadAttacks(dir, 0, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(all[:2], two); diff != "" || len(all) != 3 {
 		t.Errorf("%q: %s", all, diff)
+	}
+	rest, err := eval.ReadAttacks(dir, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(all[2:], rest); diff != "" {
+		t.Errorf("behind the first two: %s", diff)
 	}
 	slices.Sort(all)
 	if diff := cmp.Diff([]string{"text 0", "text 2", "text 3"}, all); diff != "" {
