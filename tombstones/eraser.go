@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -96,6 +97,8 @@ type Eraser struct {
 	// unfinished are the erasures that Run is to see to, waiting those that have
 	// nothing to wait for but the rotation of the root.
 	unfinished, waiting *unfinished
+	// met says that those of the log as it was at the start are among them.
+	met atomic.Bool
 	// rounds is held during a round, of whose this is: the [Rotation.DeadBefore] by
 	// which all that wait were looked at.
 	rounds     sync.Mutex

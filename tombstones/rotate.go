@@ -72,6 +72,9 @@ func (e *Eraser) PrepareRoot(ctx context.Context) error {
 	if e.rotation == nil {
 		return nil
 	}
+	if err := e.meet(ctx); err != nil {
+		return err
+	}
 	e.rotating.Lock()
 	defer e.rotating.Unlock()
 	list, err := e.rotatedSubjects(ctx)
@@ -101,6 +104,18 @@ func (e *Eraser) PrepareRoot(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// meet makes sure that every erasure of the log is known. Soon after a start Run has
+// not read so far, and what it had yet to meet would wait for the root's next key.
+func (e *Eraser) meet(ctx context.Context) error {
+	if e.met.Load() {
+		return nil
+	}
+	if err := e.step(ctx, newPass()); err != nil && !errors.Is(err, ErrUnfinished) {
+		return fmt.Errorf("meet erasures: %w", err)
 	}
 	return nil
 }

@@ -99,6 +99,9 @@ func (e *Eraser) step(ctx context.Context, p *pass) error {
 			e.unfinished.add(k, principal)
 		}
 		clear(p.seen)
+		if p.over {
+			e.met.Store(true)
+		}
 	}()
 	if p.over {
 		again := p.left
