@@ -67,5 +67,11 @@
 //     telling the same again.
 //   - Keyrings of other processes may keep a subject's key for as long as their
 //     cache does; they do not get to serve it, for the tombstone comes first.
+//   - A hold does not keep what waits in quarantine beyond its 15 minutes: what nobody
+//     has let in is no record. That it came, and a keyed hash of it, stay in the log.
+//   - A key row that is lost within a second of its writing, before an anchor names it,
+//     is missed by no check of the keys; its record then reads as damaged.
+//   - A forget that was cut off before its account walks its tenant once, however
+//     little it had matched.
 //   - The reason of a forget is not kept, in no form.
 package tombstones

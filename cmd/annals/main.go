@@ -60,7 +60,7 @@ type cli struct {
 	Verify       verifyCmd       `cmd:"" help:"Compare the log with its ledger, and every view with a fresh fold of the log."`
 	Prove        proveCmd        `cmd:"" help:"Prove that the signed tree covers a position of the log."`
 	Retry        retryCmd        `cmd:"" help:"Fold again the commits that views have parked."`
-	Status       statusCmd       `cmd:"" help:"Show projections and their positions."`
+	Status       statusCmd       `cmd:"" help:"Show projections and their positions; exit 1 if one is not healthy or has parked commits."`
 	Scan         scanCmd         `cmd:"" help:"Look for what was forgotten in the files of the data directory."`
 	Token_       tokenCmd        `cmd:"" name:"token" help:"Print a token signed with the data directory's key."` //nolint:revive // Token is the flag.
 	Eval         evalCmd         `cmd:"" help:"Measure on a data set."`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/annals-memory/annals/cmd/annals/internal/client"
@@ -168,15 +169,22 @@ func projections(ctx context.Context, s *session) ([]projection, error) {
 	return out.Projections, nil
 }
 
-// Run prints where every projection stands.
+// errUnhealthy says that a projection has parked commits or is not healthy.
+var errUnhealthy = errors.New("not every projection is healthy")
+
+// Run prints where every projection stands, and fails if one is not well.
 func (statusCmd) Run(ctx context.Context, c *cli, t terminal) error {
 	return c.reading(ctx, t, func(s *session) error {
 		list, err := projections(ctx, s)
 		if err != nil {
 			return err
 		}
+		well := !slices.ContainsFunc(list, func(p projection) bool { return !p.Healthy || p.Parked > 0 })
 		if c.JSON {
-			return printJSON(t, map[string]any{"projections": list})
+			if err := printJSON(t, map[string]any{"projections": list}); err != nil || well {
+				return err
+			}
+			return errUnhealthy
 		}
 		for _, p := range list {
 			health := "healthy"
@@ -188,6 +196,9 @@ func (statusCmd) Run(ctx context.Context, c *cli, t terminal) error {
 			if err != nil {
 				return err
 			}
+		}
+		if !well {
+			return errUnhealthy
 		}
 		return nil
 	})
