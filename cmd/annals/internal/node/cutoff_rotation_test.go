@@ -1,3 +1,5 @@
+//go:build !race
+
 package node_test
 
 import (
@@ -58,7 +60,7 @@ func TestRotationCutOffAtEachWrite(t *testing.T) {
 			}
 		}
 	}
-	step := 12 * *cuts // of some five hundred writes
+	step := 3 * *cuts // of a hundred writes or more
 	refused, cut := true, 0
 	for n := 0; refused; n += step {
 		if n > 1_000 {
