@@ -46,16 +46,11 @@ func newRecalls() *recalls { return &recalls{tenants: make(map[string]*tenantRec
 // a clock that is ahead of it must not hide them. So where nothing was recorded
 // since, a recall counts for longer. A trace that cannot be read may have said
 // anything.
+//
+// It costs one request of the log, unless the principal has a recall that the clock
+// calls old: then the log is asked for its time as well.
 func (r *recalls) lately(ctx context.Context, log Log, tenant, principal string, now time.Time) (heard, error) {
-	last, err := lastRecorded(ctx, log, now)
-	if err != nil {
-		return heard{}, err
-	}
-	if last.Before(now) {
-		now = last
-	}
-	since := now.Add(-RecallWindow)
-	t, err := r.tenant(ctx, log, tenant, since)
+	t, err := r.tenant(ctx, log, tenant, now)
 	if err != nil {
 		return heard{}, err
 	}
@@ -69,20 +64,38 @@ func (r *recalls) lately(ctx context.Context, log Log, tenant, principal string,
 		if err != nil {
 			return heard{}, fmt.Errorf("read recalls: %w", err)
 		}
-		t.note(&rec, since)
+		t.note(&rec)
 	}
-	return t.of(principal, since), nil
+	if t.isOlder(principal, now.Add(-RecallWindow)) {
+		last, err := lastRecorded(ctx, log, now)
+		if err != nil {
+			return heard{}, err
+		}
+		if last.Before(now) {
+			now = last
+		}
+		t.prune(principal, now.Add(-RecallWindow))
+	}
+	return t.of(principal), nil
 }
 
-// tenant is what is kept of a tenant, which begins shortly before a time.
-func (r *recalls) tenant(ctx context.Context, log Log, tenant string, since time.Time) (*tenantRecalls, error) {
+// tenant is what is kept of a tenant. It begins shortly before RecallWindow before
+// now, or before the log's last time of record.
+func (r *recalls) tenant(ctx context.Context, log Log, tenant string, now time.Time) (*tenantRecalls, error) {
 	r.mu.Lock()
 	t, ok := r.tenants[tenant]
 	r.mu.Unlock()
 	if ok {
 		return t, nil
 	}
-	position, err := positionBefore(ctx, log, since)
+	last, err := lastRecorded(ctx, log, now)
+	if err != nil {
+		return nil, err
+	}
+	if last.Before(now) {
+		now = last
+	}
+	position, err := positionBefore(ctx, log, now.Add(-RecallWindow))
 	if err != nil {
 		return nil, err
 	}
@@ -100,16 +113,13 @@ func (r *recalls) tenant(ctx context.Context, log Log, tenant string, since time
 }
 
 // note enters a commit, unless another reader was faster.
-func (t *tenantRecalls) note(r *events.Recorded, since time.Time) {
+func (t *tenantRecalls) note(r *events.Recorded) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r.Position <= t.position {
 		return
 	}
 	t.position = r.Position
-	if r.RecordedAt.Before(since) {
-		return
-	}
 	for _, e := range r.Events {
 		e, ok := e.(events.TraceRecalled)
 		if !ok {
@@ -126,14 +136,30 @@ func (t *tenantRecalls) note(r *events.Recorded, since time.Time) {
 		t.by[r.Principal] = append(marks, recallMark{trace: e.Trace, lowest: lowest, at: r.RecordedAt})
 	}
 	if len(t.by) > maxPrincipals {
+		// The log's last time of record is not before this one.
 		for p := range t.by {
-			t.prune(p, since)
+			t.drop(p, r.RecordedAt.Add(-RecallWindow))
 		}
 	}
 }
 
-// prune lets go of what is too old.
+// isOlder says whether a principal has a recall from before a time.
+func (t *tenantRecalls) isOlder(principal string, than time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	marks := t.by[principal]
+	return len(marks) > 0 && marks[0].at.Before(than)
+}
+
+// prune lets go of a principal's recalls from before a time.
 func (t *tenantRecalls) prune(principal string, since time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop(principal, since)
+}
+
+// drop is prune for who holds the lock.
+func (t *tenantRecalls) drop(principal string, since time.Time) {
 	marks := t.by[principal]
 	for len(marks) > 0 && marks[0].at.Before(since) {
 		marks = marks[1:]
@@ -143,10 +169,9 @@ func (t *tenantRecalls) prune(principal string, since time.Time) {
 	}
 }
 
-func (t *tenantRecalls) of(principal string, since time.Time) heard {
+func (t *tenantRecalls) of(principal string) heard {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.prune(principal, since)
 	var out heard
 	for _, m := range t.by[principal] {
 		out.traces = append(out.traces, m.trace)
