@@ -40,6 +40,8 @@ type mark struct {
 
 // chunk is a stretch of the log.
 type chunk struct {
+	// spec is the projection that its items were prepared for.
+	spec  *spec
 	items []item
 	last  mark
 	// messages counts those in the stretch, wanted or not.
@@ -133,14 +135,27 @@ func (w *wants) message(h *events.Header) bool {
 // spec is one projection.
 type spec struct {
 	name string
-	// format names what the rows mean; a view of another format is built anew.
+	// format names what the rows mean; a view of another format is built anew, unless it has a recipe that can be read.
 	format string
+	// recipe is what the search index is made with, zero if there is none.
+	recipe Recipe
 	// families are the beginnings of the types that are folded, except are beginnings among them that are not.
 	families, except []string
 	// folder begins a fold over a generation.
 	folder func(e *engine) (folder, error)
 	// prepare does what can be done before folding; it may run beside a fold. An error is fatal.
 	prepare func(ctx context.Context, items []item) error
+}
+
+// itself is the projection where there is no other that could take its place.
+func (s *spec) itself() *spec { return s }
+
+// ready prepares items, if there is anything to prepare.
+func (s *spec) ready(ctx context.Context, items []item) error {
+	if s.prepare == nil || len(items) == 0 {
+		return nil
+	}
+	return s.prepare(ctx, items)
 }
 
 func (s *spec) wantsType(typ string) bool {

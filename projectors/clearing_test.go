@@ -21,7 +21,7 @@ func foldOnly(t fataler, w *world, l *lane, batches uint64) {
 	cfg := *l.cfg
 	cfg.Log = batching{Follower: w.log, seed: batches}
 	chunks := make(chan chunk, w.head+1)
-	if err := read(context.Background(), &cfg, l.spec, l.position(), w.head, chunks); err != nil {
+	if err := read(context.Background(), &cfg, l.spec.itself, l.position(), w.head, chunks); err != nil {
 		t.Fatalf("read: %v", err)
 	}
 	close(chunks)

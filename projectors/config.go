@@ -27,11 +27,14 @@ type Config struct {
 	Log events.Follower
 	// Keys open what the search index needs to read. It is required.
 	Keys *seal.Keyring
-	// Model is the key of the embedding model whose vectors are indexed; empty indexes those of every model. Another model
-	// than that of the stored view builds the memories anew.
+	// Model is the key of the embedding model whose vectors are indexed where memories are begun; empty indexes those of
+	// every model. Memories that were made with another one go on with that until [Views.Build].
 	Model string
-	// Qdrant is where the search index is; nil is with the rows of the memories. Another place than that of the stored view
-	// builds the memories anew.
+	// Tokenizers are those that an index may have been made with, the one of memories that are begun first; nil is
+	// [DefaultTokenizers].
+	Tokenizers []Tokenizer
+	// Qdrant is where the search index of memories that are begun is; nil is with their rows. An index that is with its
+	// rows goes on there until [Views.Build]; one in a Qdrant that is not named here any more is built anew.
 	Qdrant *Qdrant
 	// CacheBytes bounds the block cache that all views share; zero is [DefaultCacheBytes].
 	CacheBytes int64
@@ -57,6 +60,9 @@ func (c *Config) complete() error {
 	}
 	if c.CacheBytes <= 0 {
 		c.CacheBytes = DefaultCacheBytes
+	}
+	if len(c.Tokenizers) == 0 {
+		c.Tokenizers = DefaultTokenizers()
 	}
 	if c.quiet <= 0 {
 		c.quiet = defaultQuiet

@@ -69,8 +69,8 @@ type engine struct {
 	publish func(viewState)
 }
 
-func newEngine(s *spec, g *generation, publish func(viewState)) (*engine, error) {
-	db := g.db
+func newEngine(g *generation, publish func(viewState)) (*engine, error) {
+	s, db := g.spec, g.db
 	state, err := readState(db)
 	if err != nil {
 		return nil, err
@@ -106,6 +106,11 @@ func (e *engine) begin(ctx context.Context, identity string) error {
 func (e *engine) apply(ctx context.Context, c *chunk) error {
 	if c.last.position <= e.state.position {
 		return nil
+	}
+	if c.spec != e.spec { // it was read ahead of a switch
+		if err := e.spec.ready(ctx, c.items); err != nil {
+			return err
+		}
 	}
 	for i := range c.items {
 		it := &c.items[i]

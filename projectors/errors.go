@@ -15,6 +15,8 @@ var (
 	ErrBusy = errors.New("projectors: projection is busy")
 	// ErrDigest says that a rebuilt view differs from the serving one, which stays.
 	ErrDigest = errors.New("projectors: digests differ")
+	// ErrOtherModel says that a vector is of another model than the search index.
+	ErrOtherModel = errors.New("projectors: vector is of another model than the search index")
 	// ErrLogWentBack says that a message came with a position that had been passed.
 	ErrLogWentBack = errors.New("projectors: log went back")
 	// ErrUnpurged says that files with deleted rows are still there after they should have been written anew.

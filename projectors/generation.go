@@ -27,7 +27,9 @@ const (
 
 // generation is one build of a view. It is closed when its owner and every reader have let go of it.
 type generation struct {
-	num    uint64
+	num uint64
+	// spec is the projection by which it is folded, nil if this version has none that can read it.
+	spec   *spec
 	dir    string
 	fs     vfs.FS
 	db     *pebble.DB

@@ -92,25 +92,6 @@ func TestStartCheck(t *testing.T) {
 	}
 }
 
-// TestAnotherModelOrFormat holds that a view whose rows mean something else is built anew, and only that one.
-func TestAnotherModelOrFormat(t *testing.T) {
-	t.Parallel()
-	w, fs := newWorld(t), vfs.NewMem()
-	populate(t, w)
-	v := start(t, w.config(fs))
-	v.waitFor(t, w.head)
-	v.close(t)
-	cfg := w.config(fs)
-	cfg.Model = "other"
-	v = start(t, cfg)
-	defer v.close(t)
-	v.waitFor(t, w.head)
-	if f, m := statusOf(t, v.Views, Facts), statusOf(t, v.Views, Memories); f.Generation != 1 || m.Generation != 2 {
-		t.Errorf("generations %d and %d", f.Generation, m.Generation)
-	}
-	checkViews(t, v.Views, w.model(t, w.head))
-}
-
 // TestReplayUnderReaders replays all views again and again while the log grows and readers read, and holds that readers
 // never see a position go back, and that the views are right in the end.
 func TestReplayUnderReaders(t *testing.T) {
@@ -368,7 +349,7 @@ func TestReplayEndsUnderWrites(t *testing.T) {
 			w.append(t, "acme", events.KindTrace, events.SharedID, events.TraceRecalled{Trace: w.id("trace"), Class: "c"})
 		}
 		chunks := make(chan chunk, closeEnough+1)
-		if err := read(t.Context(), l.cfg, l.spec, from, w.head, chunks); err != nil {
+		if err := read(t.Context(), l.cfg, l.spec.itself, from, w.head, chunks); err != nil {
 			t.Error(err)
 		}
 		close(chunks)
@@ -380,7 +361,7 @@ func TestReplayEndsUnderWrites(t *testing.T) {
 		from = w.head
 	}
 	write()
-	g, err := l.generation(2, true)
+	g, err := l.generation(2, l.spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ func isNotExist(err error) bool { return errors.Is(err, os.ErrNotExist) }
 
 // lane is one projection with its serving generation.
 type lane struct {
+	// spec is the projection as it is configured; the generation that serves may be folded by one with another recipe.
 	spec  *spec
 	cfg   *Config
 	cache *pebble.Cache
@@ -45,18 +46,21 @@ type lane struct {
 	serving *generation
 	retired []*generation // may still be open for readers
 	highest uint64
+	begins  *spec // by which a generation is begun in the place of one that cannot be used
 	state   viewState
 	caught  bool // the last message that was folded had none behind it
 	moved   chan struct{}
 	closed  bool
 	// followed says that the log is being followed, and what there is to clear is cleared.
 	followed bool
+	// building is how far the next generation is, nil if none is built.
+	building *Build
 }
 
 // openLane finds the serving generation, or begins one if there is none that can be opened.
 func openLane(cfg *Config, s *spec, cache *pebble.Cache) (*lane, error) {
 	l := &lane{
-		spec: s, cfg: cfg, cache: cache, dir: cfg.FS.PathJoin(cfg.Dir, s.name),
+		spec: s, begins: s, cfg: cfg, cache: cache, dir: cfg.FS.PathJoin(cfg.Dir, s.name),
 		log: cfg.Logger.With(slog.String("projection", s.name)), moved: make(chan struct{}),
 	}
 	if err := makeDir(cfg.FS, l.dir); err != nil {
@@ -84,7 +88,7 @@ func openLane(cfg *Config, s *spec, cache *pebble.Cache) (*lane, error) {
 }
 
 func (l *lane) reopen(num uint64) (*generation, viewState, error) {
-	g, err := l.generation(num, false)
+	g, err := openGeneration(l.cfg.FS, l.cfg.FS.PathJoin(l.dir, genName(num)), num, l.cache, l.log, false)
 	if err != nil {
 		return nil, viewState{}, err
 	}
@@ -92,31 +96,49 @@ func (l *lane) reopen(num uint64) (*generation, viewState, error) {
 	if err != nil {
 		return nil, viewState{}, errors.Join(err, g.release())
 	}
+	g.spec = l.specOf(state.format)
+	g.index = l.indexOf(num, g.spec)
 	return g, state, nil
 }
 
-func (l *lane) generation(num uint64, create bool) (*generation, error) {
-	dir := l.cfg.FS.PathJoin(l.dir, genName(num))
-	if create {
-		if err := makeDir(l.cfg.FS, dir); err != nil {
-			return nil, err
-		}
+// specOf is the projection by which a view of a format is folded on. One that cannot be is that of the views that are begun, whose
+// format it does not have.
+func (l *lane) specOf(format string) *spec {
+	r, ok := parseRecipe(format)
+	if l.spec.name != Memories || !ok || format == l.spec.format || !l.cfg.readable(r) {
+		return l.spec
 	}
-	g, err := openGeneration(l.cfg.FS, dir, num, l.cache, l.log, create)
+	return memoriesSpec(l.cfg, r)
+}
+
+// generation makes the folder of a generation, and an empty store in it.
+func (l *lane) generation(num uint64, s *spec) (*generation, error) {
+	dir := l.cfg.FS.PathJoin(l.dir, genName(num))
+	if err := makeDir(l.cfg.FS, dir); err != nil {
+		return nil, err
+	}
+	g, err := openGeneration(l.cfg.FS, dir, num, l.cache, l.log, true)
 	if err != nil {
 		return nil, err
 	}
-	g.index = l.indexOf(num)
+	g.spec, g.index = s, l.indexOf(num, s)
 	return g, nil
+}
+
+// current is the projection by which the serving generation is folded.
+func (l *lane) current() *spec {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.serving.spec
 }
 
 // reset puts an empty generation in the place of the serving one.
 func (l *lane) reset() error {
 	l.mu.Lock()
 	l.highest++
-	num := l.highest
+	num, s := l.highest, l.begins
 	l.mu.Unlock()
-	g, err := l.generation(num, true)
+	g, err := l.generation(num, s)
 	if err != nil {
 		return err
 	}
@@ -216,7 +238,7 @@ func (l *lane) ensure(ctx context.Context) error {
 	}
 	reason := "view is damaged"
 	if err == nil {
-		if reason, err = l.mismatch(ctx, &state, &log); err != nil {
+		if reason, err = l.mismatch(ctx, g.spec, &state, &log); err != nil {
 			return err
 		}
 		if reason == "" && state.format != "" {
@@ -237,13 +259,13 @@ func (l *lane) ensure(ctx context.Context) error {
 		}
 		g = l.serving
 	}
-	e, err := newEngine(l.spec, g, l.publish)
+	e, err := newEngine(g, l.publish)
 	if err != nil && reason == "" && damaged(err) {
 		l.log.ErrorContext(ctx, "view is discarded and built anew", slog.String("reason", "view is damaged"))
 		if err := l.reset(); err != nil {
 			return err
 		}
-		e, err = newEngine(l.spec, l.serving, l.publish)
+		e, err = newEngine(l.serving, l.publish)
 	}
 	if err != nil {
 		return err
@@ -265,11 +287,11 @@ func (l *lane) ensure(ctx context.Context) error {
 }
 
 // mismatch says why a view cannot be used with the log, "" if it can.
-func (l *lane) mismatch(ctx context.Context, s *viewState, log *events.State) (string, error) {
+func (l *lane) mismatch(ctx context.Context, spec *spec, s *viewState, log *events.State) (string, error) {
 	switch {
 	case s.format == "": // never used
 		return "", nil
-	case s.format != l.spec.format:
+	case s.format != spec.format:
 		return "another format", nil
 	case s.identity != log.Identity:
 		return "another log", nil
@@ -303,7 +325,7 @@ func (l *lane) run(ctx context.Context) error {
 	chunks, done := make(chan chunk, chunksAhead), make(chan error, 1)
 	go func() {
 		defer close(chunks)
-		done <- read(ctx, l.cfg, l.spec, from, 0, chunks)
+		done <- read(ctx, l.cfg, l.current, from, 0, chunks)
 	}()
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -477,6 +499,13 @@ func (l *lane) status(head uint64, asked bool) Status {
 	st := Status{
 		Projection: l.spec.name, Node: l.cfg.Node, Generation: l.serving.num, Position: s.position, Head: head,
 		Digest: s.digest.String(), Records: s.records, Parked: s.parked, Unopened: s.unopened, At: l.cfg.Now(),
+	}
+	if r := l.serving.spec.recipe; r != (Recipe{}) {
+		st.Recipe = &r
+	}
+	if l.building != nil {
+		b := *l.building
+		st.Building = &b
 	}
 	if head > s.position {
 		st.Lag = head - s.position

@@ -15,15 +15,12 @@ import (
 )
 
 // memoriesSpec is the projection of episodes, and of the search index over them and over facts.
-func memoriesSpec(cfg *Config) *spec {
-	c := &contents{keys: cfg.Keys, model: cfg.Model}
-	format := "memories/6 model=" + cfg.Model
-	if cfg.Qdrant != nil {
-		format += " index=qdrant"
-	}
+func memoriesSpec(cfg *Config, recipe Recipe) *spec {
+	c := &contents{keys: cfg.Keys, model: recipe.Model, terms: cfg.terms(recipe.Tokenizer)}
 	return &spec{
 		name:     Memories,
-		format:   format,
+		format:   recipe.format(),
+		recipe:   recipe,
 		families: []string{"annals.fact.", "annals.episode.", "annals.subject.", "annals.source.", "annals.vector."},
 		prepare:  c.prepare,
 		folder: func(e *engine) (folder, error) {

@@ -45,6 +45,7 @@ func damagedBy(cause string) opened { return opened{state: isDamaged, cause: cau
 type contents struct {
 	keys  *seal.Keyring
 	model string
+	terms func(text string) []string
 }
 
 // request is one content to open, and where the answer goes.
@@ -58,6 +59,7 @@ type request struct {
 type tenantKeys struct {
 	terms  []byte
 	hasher token.Hasher
+	cut    func(text string) []string
 }
 
 // prepare opens what the fold will need of each commit. What a content that cannot be opened means is for the fold to say,
@@ -172,7 +174,7 @@ func (c *contents) finish(ctx context.Context, q *request, res seal.Result, keys
 		if err != nil {
 			return opened{}, fmt.Errorf("find tenant: %w", err)
 		}
-		k = &tenantKeys{terms: t.TermKey(), hasher: t}
+		k = &tenantKeys{terms: t.TermKey(), hasher: t, cut: c.terms}
 		keys[tenant] = k
 	}
 	return q.finish(res.Plaintext, k), nil
@@ -199,7 +201,7 @@ func finishEpisode(plain []byte, k *tenantKeys) opened {
 	if err := json.Unmarshal(plain, &content); err != nil {
 		return damagedBy(causeBadContent)
 	}
-	o := openText(content.SearchText(), k.terms)
+	o := openText(content.SearchText(), k)
 	o.labels = labelsOf(content.Metadata, k.hasher)
 	return o
 }
@@ -220,7 +222,7 @@ func finishFact(plain []byte, k *tenantKeys) opened {
 	if err := json.Unmarshal(plain, &content); err != nil {
 		return damagedBy(causeBadContent)
 	}
-	return openText(content.SearchText(), k.terms)
+	return openText(content.SearchText(), k)
 }
 
 func finishVector(plain []byte, _ *tenantKeys) opened {
@@ -238,15 +240,15 @@ func finishVector(plain []byte, _ *tenantKeys) opened {
 }
 
 // openText turns text into its terms: each distinct one with its frequency, in the order of first occurrence.
-func openText(text string, termKey []byte) opened {
-	list := words.Terms(text)
+func openText(text string, k *tenantKeys) opened {
+	list := k.cut(text)
 	o := opened{state: isOpen, length: clampUint32(len(list))}
 	at := make(map[string]int, len(list))
 	seen := make(map[uint64]int, len(list))
 	for _, w := range list {
 		i, ok := at[w]
 		if !ok {
-			term := words.Key(termKey, w)
+			term := words.Key(k.terms, w)
 			if i, ok = seen[term]; !ok {
 				i = len(o.terms)
 				seen[term] = i

@@ -163,10 +163,8 @@ func (e *engine) retryOne(ctx context.Context, log events.Follower, row parkedRo
 		return false, false, fmt.Errorf("read parked message: %w", err)
 	}
 	items := []item{newItem(&m)}
-	if e.spec.prepare != nil {
-		if err := e.spec.prepare(ctx, items); err != nil {
-			return false, false, err
-		}
+	if err := e.spec.ready(ctx, items); err != nil {
+		return false, false, err
 	}
 	if err := e.try(ctx, &items[0]); err != nil {
 		if p := (*parkError)(nil); errors.As(err, &p) {

@@ -12,7 +12,7 @@ import (
 func buryOnly(t *testing.T, l *lane, r *events.Recorded, erasure string) {
 	t.Helper()
 	l.engine = nil // what it remembers is gone with the process
-	e, err := newEngine(l.spec, l.serving, nil)
+	e, err := newEngine(l.serving, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,12 +16,14 @@ const defaultQuiet = 100 * time.Millisecond
 
 // read sends the log after a position to out, chunk by chunk, and returns with an error, with the context, or when nothing at
 // or below to is left (zero is never). Positions at the end of the log that hold nothing are passed too.
-func read(ctx context.Context, cfg *Config, s *spec, from, to uint64, out chan<- chunk) error {
+//
+// Each chunk is prepared for the projection that is the current one by then.
+func read(ctx context.Context, cfg *Config, current func() *spec, from, to uint64, out chan<- chunk) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	r := &reader{
-		log: cfg.Log, quiet: cfg.quiet, spec: s, to: to, out: out, stop: stop,
-		w: wants{spec: s, seen: make(map[string]bool)}, delivered: from, passed: from,
+		log: cfg.Log, quiet: cfg.quiet, current: current, to: to, out: out, stop: stop,
+		w: wants{spec: current(), seen: make(map[string]bool)}, delivered: from, passed: from,
 	}
 	r.start(ctx, following)
 	for m, err := range cfg.Log.Follow(following, from) {
@@ -34,12 +36,12 @@ func read(ctx context.Context, cfg *Config, s *spec, from, to uint64, out chan<-
 
 // reader makes chunks of what a log delivers.
 type reader struct {
-	log   events.Follower
-	quiet time.Duration
-	spec  *spec
-	to    uint64
-	out   chan<- chunk
-	stop  context.CancelFunc
+	log     events.Follower
+	quiet   time.Duration
+	current func() *spec
+	to      uint64
+	out     chan<- chunk
+	stop    context.CancelFunc
 	// resting is one timer at work or waiting.
 	resting sync.WaitGroup
 
@@ -125,10 +127,9 @@ func (r *reader) fail(err error) {
 
 // send hands the chunk at hand over. mu is held.
 func (r *reader) send(ctx context.Context) error {
-	if r.spec.prepare != nil && len(r.c.items) > 0 {
-		if err := r.spec.prepare(ctx, r.c.items); err != nil {
-			return err
-		}
+	r.c.spec = r.current()
+	if err := r.c.spec.ready(ctx, r.c.items); err != nil {
+		return err
 	}
 	select {
 	case r.out <- r.c:

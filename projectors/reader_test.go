@@ -45,7 +45,7 @@ func TestQuiet(t *testing.T) {
 		cfg := Config{Log: stalling{Follower: w.log, at: 2}, quiet: defaultQuiet}
 		out, done := make(chan chunk, 1), make(chan error, 1)
 		began := time.Now()
-		go func() { done <- read(ctx, &cfg, tracesSpec(), 0, 0, out) }()
+		go func() { done <- read(ctx, &cfg, tracesSpec().itself, 0, 0, out) }()
 		synctest.Wait() // the third and the fourth are pending
 		if err := w.log.SecureDelete(ctx, 3, 4); err != nil {
 			t.Error(err)
@@ -60,7 +60,7 @@ func TestQuiet(t *testing.T) {
 		}
 		// Up to a position that holds nothing, at the end of the log.
 		out, ctx = make(chan chunk, 2), t.Context()
-		if err := read(ctx, &cfg, tracesSpec(), 0, 4, out); err != nil {
+		if err := read(ctx, &cfg, tracesSpec().itself, 0, 4, out); err != nil {
 			t.Errorf("read: %v", err)
 		}
 		if c := <-out; c.messages != 2 || c.last.position != 2 {

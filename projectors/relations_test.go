@@ -114,7 +114,7 @@ func TestTwiceIsOnce(t *testing.T) {
 		chunks := make(chan chunk, w.head)
 		cfg := *l.cfg
 		cfg.Log = batching{Follower: w.log, seed: 3}
-		if err := read(t.Context(), &cfg, l.spec, 0, w.head, chunks); err != nil {
+		if err := read(t.Context(), &cfg, l.spec.itself, 0, w.head, chunks); err != nil {
 			t.Fatal(err)
 		}
 		close(chunks)

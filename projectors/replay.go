@@ -28,7 +28,7 @@ type builder struct {
 }
 
 func (l *lane) builder(ctx context.Context, g *generation, identity string, progress func(Progress)) (*builder, error) {
-	e, err := newEngine(l.spec, g, nil)
+	e, err := newEngine(g, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (b *builder) follow(ctx context.Context, to uint64) error {
 	chunks, done := make(chan chunk, chunksAhead), make(chan error, 1)
 	go func() {
 		defer close(chunks)
-		done <- read(ctx, b.l.cfg, b.l.spec, b.e.state.position, to, chunks)
+		done <- read(ctx, b.l.cfg, b.e.spec.itself, b.e.state.position, to, chunks)
 	}()
 	var err error
 	for c := range chunks {
@@ -84,6 +84,7 @@ func (b *builder) follow(ctx context.Context, to uint64) error {
 			continue
 		}
 		b.events += uint64(c.messages) //nolint:gosec // a count.
+		b.l.note(&Build{Generation: b.g.num, Position: b.e.state.position, Target: b.target}, b.e.spec)
 		b.progress(Progress{
 			Projection: b.l.spec.name, Position: b.e.state.position, Target: b.target, Events: b.events,
 		})
@@ -115,7 +116,21 @@ func (l *lane) operate() (done func(), ok bool) {
 	}, true
 }
 
-func (l *lane) replay(ctx context.Context, progress func(Progress)) (res ReplayResult, err error) {
+// note tells those who ask for the status how far the next generation is. A scratch is none.
+func (l *lane) note(b *Build, s *spec) {
+	if b != nil && b.Generation == 0 {
+		return
+	}
+	if b != nil && s.recipe != (Recipe{}) {
+		b.Recipe = &s.recipe
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.building = b
+}
+
+// replay builds the next generation by a projection, nil for the one by which the serving one is folded.
+func (l *lane) replay(ctx context.Context, s *spec, progress func(Progress)) (res ReplayResult, err error) {
 	done, ok := l.operate()
 	if !ok {
 		return ReplayResult{}, fmt.Errorf("replay: %w", ErrBusy)
@@ -129,11 +144,15 @@ func (l *lane) replay(ctx context.Context, progress func(Progress)) (res ReplayR
 	l.mu.Lock()
 	l.highest++
 	num := l.highest
+	if s == nil {
+		s = l.serving.spec
+	}
 	l.mu.Unlock()
-	g, err := l.generation(num, true)
+	g, err := l.generation(num, s)
 	if err != nil {
 		return ReplayResult{}, err
 	}
+	defer l.note(nil, nil)
 	b, err := l.builder(ctx, g, state.identity, progress)
 	if err == nil {
 		err = b.approach(ctx)
@@ -194,7 +213,7 @@ func (l *lane) handOver(ctx context.Context, b *builder) (ReplayResult, error) {
 		l.log.ErrorContext(ctx, "alias of the search index is not switched")
 	}
 	l.mu.Lock()
-	l.caught = true
+	l.caught, l.begins = true, b.g.spec
 	l.mu.Unlock()
 	return res, nil
 }
@@ -267,7 +286,8 @@ func (l *lane) scratch(ctx context.Context, identity string, progress func(Progr
 	if err != nil {
 		return nil, err
 	}
-	g.index = l.indexOf(0)
+	g.spec = l.current()
+	g.index = l.indexOf(0, g.spec)
 	b, err := l.builder(ctx, g, identity, progress)
 	if err != nil {
 		return nil, errors.Join(err, g.retire())

@@ -185,8 +185,8 @@ func (q *Qdrant) index(num uint64) searchIndex {
 func (q *Qdrant) collection(num uint64) string { return q.Prefix + "-" + genName(num) }
 
 // indexOf returns where the search index of a generation is. That of a scratch is always with its rows.
-func (l *lane) indexOf(num uint64) searchIndex {
-	if q := l.cfg.Qdrant; q != nil && num != 0 && l.spec.name == Memories {
+func (l *lane) indexOf(num uint64, s *spec) searchIndex {
+	if q := l.cfg.Qdrant; q != nil && num != 0 && s != nil && s.recipe.Place == PlaceQdrant {
 		return q.index(num)
 	}
 	return storeIndex{pebbleindex.New([]byte{sortIndex})}
@@ -206,7 +206,7 @@ func (l *lane) sweepIndexes(ctx context.Context) error {
 			kept[g.num] = true
 		}
 	}
-	serving := l.serving.num
+	serving, remote := l.serving.num, l.serving.spec.recipe.Place == PlaceQdrant
 	l.mu.Unlock()
 	names, err := q.Client.Collections(ctx)
 	if err != nil {
@@ -220,6 +220,9 @@ func (l *lane) sweepIndexes(ctx context.Context) error {
 		if err := q.Client.Index(name).Drop(ctx); err != nil {
 			return fmt.Errorf("delete old index: %w", err)
 		}
+	}
+	if !remote {
+		return nil
 	}
 	if err := q.Client.Index(q.collection(serving)).Sweep(ctx); err != nil {
 		return fmt.Errorf("sweep index: %w", err)

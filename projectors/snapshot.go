@@ -20,6 +20,8 @@ const defaultLimit = 100
 type Snapshot struct {
 	facts, memories, traces *pebble.Snapshot
 	index                   searchIndex
+	spec                    *spec // of the memories
+	terms                   func(text string) []string
 	held                    []lease
 	position                uint64
 	// holds are counted in the views that know them.
@@ -51,7 +53,7 @@ func (v *Views) Snapshot(ctx context.Context) (*Snapshot, error) {
 			s.facts, s.version.facts, s.version.factsCount = snap, g.db, state.sources
 		case Memories:
 			s.memories, s.version.memories, s.version.memoryCount = snap, g.db, state.sources
-			s.index = g.index
+			s.index, s.spec, s.terms = g.index, g.spec, v.cfg.terms(g.spec.recipe.Tokenizer)
 		case Traces:
 			s.traces = snap
 		}
@@ -115,8 +117,18 @@ func (s *Snapshot) Close() error {
 // Position returns the lowest of the positions of the views in the snapshot.
 func (s *Snapshot) Position() uint64 { return s.position }
 
+// Recipe is what the search index was made with. A query has to be embedded by its model, and cut by [Snapshot.Terms].
+func (s *Snapshot) Recipe() Recipe { return s.spec.recipe }
+
+// Terms cuts a text as the texts in the search index were cut. It finds nothing if their tokenizer is not known any more.
+func (s *Snapshot) Terms(text string) []string { return s.terms(text) }
+
 // Candidates asks the search index. Facts with several valid intervals are indexed under the hull of them: check again.
+// A vector of another model than the index was made with is [ErrOtherModel].
 func (s *Snapshot) Candidates(ctx context.Context, q index.Query) (index.Candidates, error) {
+	if model := s.spec.recipe.Model; len(q.Vector) > 0 && model != "" && model != q.Model {
+		return index.Candidates{}, fmt.Errorf("find candidates: %w", ErrOtherModel)
+	}
 	c, err := s.index.candidates(ctx, s.memories, q)
 	if err != nil {
 		return index.Candidates{}, fmt.Errorf("find candidates: %w", err)

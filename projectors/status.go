@@ -27,8 +27,21 @@ type Status struct {
 	Unopened uint64 `json:"unopened"`
 	// Healthy is false if anything is parked, if a record stays unopened in a view that has caught up, if the store
 	// reported an error, or if the log could not be asked for its head.
-	Healthy bool      `json:"healthy"`
-	At      time.Time `json:"at"`
+	Healthy bool `json:"healthy"`
+	// Recipe is what the search index of the serving generation is made with, nil if it has none.
+	Recipe *Recipe `json:"recipe,omitempty"`
+	// Building is how far the next generation is, nil if none is built.
+	Building *Build    `json:"building,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// Build tells how far the next generation of a view is. It serves nobody before it is where the serving one is.
+type Build struct {
+	Generation uint64 `json:"generation"`
+	Position   uint64 `json:"position"`
+	Target     uint64 `json:"target"`
+	// Recipe is what its search index is made with, nil if it has none.
+	Recipe *Recipe `json:"recipe,omitempty"`
 }
 
 // Progress tells how far a replay or a verification is.

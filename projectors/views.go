@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 	"golang.org/x/sync/errgroup"
@@ -26,7 +27,7 @@ func Open(ctx context.Context, cfg Config) (*Views, error) {
 		return nil, err
 	}
 	v := &Views{cfg: cfg, cache: newCache(&cfg)}
-	for _, s := range []*spec{factsSpec(), memoriesSpec(&v.cfg), tracesSpec()} {
+	for _, s := range []*spec{factsSpec(), memoriesSpec(&v.cfg, v.cfg.wanted()), tracesSpec()} {
 		l, err := openLane(&v.cfg, s, v.cache)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open %s: %w", s.name, err), v.Close())
@@ -118,8 +119,34 @@ func (v *Views) Replay(ctx context.Context, name string, progress func(Progress)
 	if err != nil {
 		return ReplayResult{}, err
 	}
-	return l.replay(ctx, progress)
+	return l.replay(ctx, nil, progress)
 }
+
+// Build builds the next generation of the memories as Replay does, but makes its search index with another recipe, and makes
+// that the recipe of memories that are begun anew. The serving generation goes on with its own until the switch, which is one
+// step: a [Snapshot] is of the one or of the other. Vectors of the model that are not in the log by then are indexed as they come.
+func (v *Views) Build(ctx context.Context, r Recipe, progress func(Progress)) (ReplayResult, error) {
+	if !v.cfg.readable(r) || !slices.ContainsFunc(v.cfg.Tokenizers, func(t Tokenizer) bool { return t.Name == r.Tokenizer }) {
+		return ReplayResult{}, fmt.Errorf("build: recipe cannot be read: %w", ErrConfig)
+	}
+	l, err := v.lane(Memories)
+	if err != nil {
+		return ReplayResult{}, err
+	}
+	return l.replay(ctx, memoriesSpec(&v.cfg, r), progress)
+}
+
+// Recipe is what the search index of the serving memories is made with.
+func (v *Views) Recipe() Recipe {
+	l, err := v.lane(Memories)
+	if err != nil {
+		return Recipe{}
+	}
+	return l.current().recipe
+}
+
+// Wanted is the recipe of memories that are begun, by the configuration. It differs from [Views.Recipe] where one is to be built.
+func (v *Views) Wanted() Recipe { return v.cfg.wanted() }
 
 // Verify compares what a view says of itself, what it holds, and what a fresh fold of the log gives, all at one position.
 // It holds a snapshot of the view meanwhile. A difference is no error: see [VerifyResult.OK].

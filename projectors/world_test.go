@@ -257,15 +257,27 @@ func between(from, to time.Time) []events.Interval { return []events.Interval{{F
 // embed appends a vector for a record.
 func (w *world) embed(t fataler, tenant, sid, class, record string, of events.Kind, vector []float32) uint64 {
 	t.Helper()
+	return w.embedBy(t, testModel, tenant, sid, class, record, of, vector)
+}
+
+// embedBy appends a vector that a model made.
+func (w *world) embedBy(t fataler, model, tenant, sid, class, record string, of events.Kind, vector []float32) uint64 {
+	t.Helper()
+	return w.append(t, tenant, events.KindVector, events.SharedID, w.vector(t, model, tenant, sid, class, record, of, vector))
+}
+
+func (w *world) vector(
+	t fataler, model, tenant, sid, class, record string, of events.Kind, vector []float32,
+) events.VectorEmbedded {
+	t.Helper()
 	raw := make([]byte, 0, 4*len(vector))
 	for _, x := range vector {
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
 	}
-	e := events.VectorEmbedded{
-		Record: record, Subject: sid, Class: class, Of: of, Source: 1, Model: testModel, Dim: len(vector),
+	return events.VectorEmbedded{
+		Record: record, Subject: sid, Class: class, Of: of, Source: 1, Model: model, Dim: len(vector),
 		Content: w.seal(t, tenant, sid, class, events.KindVector, record, events.TypeVectorEmbedded, raw),
 	}
-	return w.append(t, tenant, events.KindVector, events.SharedID, e)
 }
 
 func unit(seed uint64, dim int) []float32 {
