@@ -3,6 +3,7 @@ package query
 import (
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -79,8 +80,11 @@ func (f metadata) anyOf(values []jsontext.Value, paths []string) (condition, err
 func (f metadata) within(ends []rangeEnd) (condition, error) {
 	bounds := make([]token.Bound, len(ends))
 	for i, e := range ends {
+		if len(e.value) > maxScalar {
+			return nil, tooLarge(e.path, "a value must have at most "+strconv.Itoa(maxScalar)+" bytes")
+		}
 		p, ok := token.PointOf(e.value)
-		if !ok || len(e.value) > maxScalar {
+		if !ok {
 			return nil, malformed(e.path, "bad_type",
 				"must be a number or an RFC 3339 time with an offset: other strings are kept as keyed hashes, which have no order")
 		}

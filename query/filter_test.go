@@ -80,6 +80,7 @@ func TestFilterErrors(t *testing.T) {
 		`{"$or":` + list(16, `{"a":{"$in":`+list(256, "1")+`}}`) + `,"b":1}`: {tooLarge, "too_large", "filter[1]"},
 		`{"$entity":"` + strings.Repeat("x", maxName+1) + `"}`:               {tooLarge, "too_large", "filter.$entity"},
 		`{"a":{"$eq":"` + strings.Repeat("x", maxScalar) + `"}}`:             {tooLarge, "too_large", "filter[0].$eq"},
+		`{"a":{"$gt":` + strings.Repeat("7", maxScalar+1) + `}}`:             {tooLarge, "too_large", "filter[0].$gt"},
 	} {
 		_, err := decoded(t, filter).parse()
 		if err == nil {

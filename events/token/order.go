@@ -78,15 +78,8 @@ func digitsOf(x uint64, n int) string {
 }
 
 func numberDigits(s string) string {
-	v, exact := new(big.Float).SetPrec(uint(4*len(s) + 64)).SetString(s)
-	if !exact {
-		v = new(big.Float)
-	}
+	v := number(s)
 	f, side := v.Float64()
-	if math.IsInf(f, 0) {
-		f, side = math.Copysign(math.MaxFloat64, f), big.Exact
-		v.SetFloat64(f)
-	}
 	if strings.ContainsAny(s, ".eE") {
 		side = big.Exact // it is the float64 that it is written for
 		v.SetFloat64(f)
@@ -110,6 +103,30 @@ func numberDigits(s string) string {
 	return d + digitsOf(gap(v, f), gapDigits)
 }
 
+// maxInteger is the longest that an integer within float64 can be, with its sign.
+const maxInteger = 310
+
+// number reads a number. All beyond the greatest float64 are in its place, on
+// either side of zero.
+func number(s string) *big.Float {
+	greatest, side := big.NewFloat(math.MaxFloat64), 1
+	if strings.HasPrefix(s, "-") {
+		greatest.Neg(greatest)
+		side = -1
+	}
+	if len(s) > maxInteger && !strings.ContainsAny(s, ".eE") {
+		return greatest // reading it would take time that grows faster than its length
+	}
+	v, ok := new(big.Float).SetPrec(uint(4*len(s) + 64)).SetString(s)
+	switch {
+	case !ok:
+		return new(big.Float)
+	case v.Cmp(greatest) == side:
+		return greatest
+	}
+	return v
+}
+
 // gap is how far v is from f, the float64 before it, on the way to the next one:
 // in integers if there are few enough between, else in equal parts.
 func gap(v *big.Float, f float64) uint64 {
@@ -118,7 +135,7 @@ func gap(v *big.Float, f float64) uint64 {
 	rest.Sub(rest, from)
 	width := math.Nextafter(f, math.Inf(1)) - f
 	if math.IsInf(width, 1) || width <= 1<<gapBits {
-		return rest.Uint64() // of the greatest of all it is zero
+		return rest.Uint64() // of the greatest of all it is zero, for nothing is beyond
 	}
 	whole, _ := new(big.Float).SetFloat64(width).Int(nil)
 	rest.Lsh(rest, gapBits)

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -185,6 +186,31 @@ func TestPlaces(t *testing.T) {
 	if !within(jsontext.Value(huge), token.Bound{Point: point(t, "1e308"), Lower: true}) ||
 		!within(jsontext.Value("-"+huge), token.Bound{Point: point(t, "-1e308")}) {
 		t.Error("a huge number is not beyond the others")
+	}
+}
+
+// What is beyond the greatest float64 is in its place, on either side of zero and
+// however long it is.
+func TestBeyondFloat64(t *testing.T) {
+	t.Parallel()
+	greatest, _ := big.NewFloat(math.MaxFloat64).Int(nil)
+	digits := func(beyond uint) string {
+		return new(big.Int).Add(greatest, new(big.Int).Lsh(big.NewInt(1), beyond)).String()
+	}
+	for _, sign := range []string{"", "-"} {
+		end := point(t, sign+greatest.String())
+		for _, beyond := range []string{digits(0), digits(900), digits(969), digits(970), digits(971), digits(2000), "1e999", strings.Repeat("7", 1<<20)} {
+			if p := point(t, sign+beyond); p != end {
+				t.Errorf("%s%.20s, which is beyond, is at %v, not at %v", sign, beyond, p, end)
+			}
+		}
+		// The control: the float64 before it, and an integer between the two, have
+		// places of their own.
+		before, _ := big.NewFloat(math.Nextafter(math.MaxFloat64, 0)).Int(nil)
+		between := new(big.Int).Add(before, new(big.Int).Lsh(big.NewInt(1), 970))
+		if b, m := point(t, sign+before.String()), point(t, sign+between.String()); b == m || m == end || b == end {
+			t.Errorf("%sbefore %v, between %v, end %v", sign, b, m, end)
+		}
 	}
 }
 
