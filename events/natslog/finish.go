@@ -22,7 +22,8 @@ import (
 // deleted and still stands there, and overwrites it as the server would have.
 //
 // The form of a block is that of nats-server 2.12 to 2.15 (filestore.go): a record is
-// overwritten only if its checksum is what that form says.
+// overwritten only if its checksum is what that form says, and a note is believed only
+// if its own is, so that a damaged one does not take what it does not name.
 
 const (
 	// openFile is in the directory while a server is on it.
@@ -41,6 +42,11 @@ const (
 	blockSuffix = ".blk"
 	stateFile   = "index.db"
 )
+
+// unfinished are the files in which the server, and [replaceFile], write a block anew. One
+// that is left was never put in a block's place: the server does not look at it again,
+// and it has whatever the block had.
+func unfinished() []string { return []string{"*.new", "*.tmp"} }
 
 // begin notes that a server is on the directory. If the last one has not ended well,
 // it first finishes what that one was deleting.
@@ -78,6 +84,9 @@ func finishDeletions(dir string) error {
 		return fmt.Errorf("finish deletions: %w", err)
 	}
 	for _, folder := range folders {
+		if err := removeUnfinished(folder); err != nil {
+			return fmt.Errorf("finish deletions: %w", err)
+		}
 		blocks, err := blocksOf(folder)
 		if err != nil {
 			return fmt.Errorf("finish deletions: %w", err)
@@ -87,6 +96,27 @@ func finishDeletions(dir string) error {
 		}
 	}
 	return nil
+}
+
+// removeUnfinished removes the blocks that were being written anew.
+func removeUnfinished(folder string) error {
+	var left []string
+	for _, pattern := range unfinished() {
+		found, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil {
+			return fmt.Errorf("look for unfinished blocks: %w", err)
+		}
+		left = append(left, found...)
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	for _, name := range left {
+		if err := os.Remove(name); err != nil {
+			return fmt.Errorf("remove unfinished block: %w", err)
+		}
+	}
+	return syncDir(folder)
 }
 
 // blocksOf returns the numbers of the blocks of a folder, in their order.
@@ -158,6 +188,9 @@ func eraseDeleted(block []byte, at []int, deleted map[uint64]struct{}, key strin
 	for i := len(at) - 2; i >= 0; i-- {
 		record := block[at[i]:at[i+1]]
 		sequence := binary.LittleEndian.Uint64(record[recordLengthAt:])
+		if sequence&erasedFlag == 0 && !bytes.Equal(checksum(record, key), record[len(record)-checksumLength:]) {
+			continue // it is damaged, and so is perhaps what it says it is
+		}
 		switch {
 		case sequence&tombFlag != 0:
 			deleted[sequence&^sequenceFlags] = struct{}{}
@@ -165,11 +198,10 @@ func eraseDeleted(block []byte, at []int, deleted map[uint64]struct{}, key strin
 		case sequence&erasedFlag != 0:
 			continue
 		}
-		if _, gone := deleted[sequence]; !gone || !bytes.Equal(checksum(record, key), record[len(record)-checksumLength:]) {
-			continue
+		if _, gone := deleted[sequence]; gone {
+			erase(record, key)
+			n++
 		}
-		erase(record, key)
-		n++
 	}
 	return n
 }

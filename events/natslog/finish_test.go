@@ -1,9 +1,13 @@
 package natslog_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/annals-memory/annals/events/natslog"
@@ -71,6 +75,86 @@ func TestStartFinishesDeletions(t *testing.T) {
 	}
 	if info, err := stream.Info(ctx); err != nil || info.State.NumDeleted == 0 {
 		t.Errorf("control: nothing was deleted: %+v, %v", info, err)
+	}
+}
+
+// What is damaged is no reason to overwrite anything: a flipped bit in the note of a
+// deletion makes it name another message.
+func TestDamagedNoteErasesNothing(t *testing.T) {
+	t.Parallel()
+	dir, streams, _ := inStore(t)
+	keys, ctx := streams.Keys(), t.Context()
+	secrets := map[string][]byte{"k3.t.a": secret(t), "k3.t.b": secret(t), "k3.t.c": secret(t)}
+	for _, key := range slices.Sorted(maps.Keys(secrets)) { // at 1, 2 and 3
+		if err := keys.Create(ctx, seal.Row{Key: key, Value: secrets[key]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	block := filepath.Join("jetstream", "$G", "streams", "KEYS", "msgs", "1.blk")
+	before, err := os.ReadFile(filepath.Join(dir, block))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := keys.Destroy(ctx, "k3.t.b"); err != nil {
+		t.Fatal(err)
+	}
+	for flip, want := range map[bool]bool{true: true, false: false} {
+		to := filepath.Join(t.TempDir(), "killed")
+		if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		after, err := os.ReadFile(filepath.Join(to, block))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(after, before)
+		note := binary.LittleEndian.AppendUint64(nil, 2|1<<62)
+		at := bytes.Index(after, note)
+		if at < len(before) {
+			t.Fatalf("the note of the deletion is at %d", at)
+		}
+		if flip {
+			after[at] ^= 1
+		}
+		if err := os.WriteFile(filepath.Join(to, block), after, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		mustStart(t, natslog.Options{Dir: to, Durability: natslog.DurabilityPower, Reached: map[string]uint64{natslog.PartKeys: 3}})
+		wantOnDisk(t, to, "what the damaged note is about", secrets["k3.t.b"], want) // as a control, the whole one has it overwritten
+		wantOnDisk(t, to, "what it names now", secrets["k3.t.c"], true)
+	}
+}
+
+// A compaction of the server that is cut off leaves the block as it was to become, which
+// no deletion reaches.
+func TestStartRemovesUnfinishedBlocks(t *testing.T) {
+	t.Parallel()
+	dir, streams, _ := inStore(t)
+	keys, ctx := streams.Keys(), t.Context()
+	victim, neighbour := secret(t), secret(t)
+	if err := keys.Create(ctx, seal.Row{Key: "k3.t.a", Value: victim}, seal.Row{Key: "k3.t.b", Value: neighbour}); err != nil {
+		t.Fatal(err)
+	}
+	msgs := filepath.Join("jetstream", "$G", "streams", "KEYS", "msgs")
+	whole, err := os.ReadFile(filepath.Join(dir, msgs, "1.blk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"1.new": false, "1.blk.tmp": false, "1.other": true} {
+		to := filepath.Join(t.TempDir(), "killed")
+		if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(to, msgs, name), whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, nc := mustStart(t, natslog.Options{Dir: to, Durability: natslog.DurabilityPower})
+		again := mustOpen(t, nc, natslog.Config{})
+		if err := again.Keys().Destroy(ctx, "k3.t.a"); err != nil {
+			t.Fatal(err)
+		}
+		wantOnDisk(t, to, "a destroyed row beside "+name, victim, want)
+		wantOnDisk(t, to, "its neighbour", neighbour, true)
 	}
 }
 
