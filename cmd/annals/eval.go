@@ -15,6 +15,7 @@ import (
 )
 
 type evalCmd struct {
+	All       evalAllCmd       `cmd:"" default:"withargs" help:"Everything that there are data for: one table, and with --out figures as JSON and a chart."`
 	Retrieval evalRetrievalCmd `cmd:"" help:"Recall of a corpus: R@5, R@10, MRR@10, nDCG@10."`
 	AsOf      evalAsOfCmd      `cmd:"" name:"asof" help:"Dated facts proposed in shuffled order, asked as of a time."`
 	Contracts evalContractsCmd `cmd:"" help:"Cases with updates, deletions, conflicts and near misses: what is returned that must not be."`
@@ -44,13 +45,13 @@ type evalPIICmd struct {
 }
 
 // scratch runs f on a node of its own in a temporary directory.
-func (c *cli) scratch(ctx context.Context, t terminal, durability string, f func(*node.Node) error) (err error) {
+func (c *cli) scratch(ctx context.Context, t terminal, f func(*node.Node) error) (err error) {
 	dir, err := os.MkdirTemp("", "annals-")
 	if err != nil {
 		return fmt.Errorf("make directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	n, err := node.Open(ctx, node.Options{Data: dir, Durability: durability, Logger: c.logger(t)})
+	n, err := node.Open(ctx, node.Options{Data: dir, Durability: "process", Logger: c.logger(t)})
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
@@ -61,7 +62,7 @@ func (c *cli) scratch(ctx context.Context, t terminal, durability string, f func
 
 // Run measures recall.
 func (k evalRetrievalCmd) Run(ctx context.Context, c *cli, t terminal) error {
-	return c.scratch(ctx, t, "process", func(n *node.Node) error {
+	return c.scratch(ctx, t, func(n *node.Node) error {
 		b := newBar(t, c.JSON, "eval")
 		report, err := eval.Retrieval(ctx, n, k.Dir, b.set)
 		b.finish()
@@ -88,7 +89,7 @@ func (k evalRetrievalCmd) Run(ctx context.Context, c *cli, t terminal) error {
 
 // Run measures as-of answers.
 func (k evalAsOfCmd) Run(ctx context.Context, c *cli, t terminal) error {
-	return c.scratch(ctx, t, "process", func(n *node.Node) error {
+	return c.scratch(ctx, t, func(n *node.Node) error {
 		b := newBar(t, c.JSON, "eval")
 		report, err := eval.AsOf(ctx, n, k.Dir, k.Seed, b.set)
 		b.finish()

@@ -19,7 +19,7 @@ type evalContractsCmd struct {
 
 // Run measures what is returned against a contract.
 func (k evalContractsCmd) Run(ctx context.Context, c *cli, t terminal) error {
-	return c.scratch(ctx, t, "process", func(n *node.Node) error {
+	return c.scratch(ctx, t, func(n *node.Node) error {
 		b := newBar(t, c.JSON, "eval")
 		report, err := eval.Contracts(ctx, n, k.Dir, eval.ContractsOptions{K: k.K, Plain: k.Plain}, b.set)
 		b.finish()

@@ -25,13 +25,36 @@ type evalGateCmd struct {
 // errPromoted says that the gate let something through.
 var errPromoted = errors.New("an attack was promoted without a review")
 
-// Run measures the gate, on a node whose memories are embedded by the stand-in: no
-// model has a say in what is promoted.
-func (k evalGateCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
+// Run measures the gate.
+func (k evalGateCmd) Run(ctx context.Context, c *cli, t terminal) error {
 	attacks, err := eval.ReadAttacks(k.Dir, k.From, k.Limit)
 	if err != nil {
 		return fmt.Errorf("eval gate: %w", err)
 	}
+	b := newBar(t, c.JSON, "eval")
+	var report eval.GateReport
+	err = c.gateNode(ctx, t, func(n eval.GateNode) (err error) {
+		start := time.Now()
+		report, err = eval.Gate(ctx, n, attacks, b.set)
+		report.Seconds = time.Since(start).Seconds()
+		return err
+	})
+	b.finish()
+	if err != nil && !errors.Is(err, eval.ErrVoid) {
+		return fmt.Errorf("eval gate: %w", err)
+	}
+	if err == nil && report.Unreviewed > 0 {
+		err = errPromoted
+	}
+	if c.JSON {
+		return errors.Join(printJSON(t, report), err)
+	}
+	return errors.Join(k.say(t, report), err)
+}
+
+// gateNode runs f on a node of its own in a temporary directory, whose memories are
+// embedded by the stand-in: no model has a say in what is promoted.
+func (c *cli) gateNode(ctx context.Context, t terminal, f func(eval.GateNode) error) (err error) {
 	dir, err := os.MkdirTemp("", "annals-")
 	if err != nil {
 		return fmt.Errorf("make directory: %w", err)
@@ -45,11 +68,9 @@ func (k evalGateCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
 	defer func() { err = errors.Join(err, stop(), n.Close()) }()
 	authority, err := node.OpenAuthority(dir, time.Now)
 	if err != nil {
-		return fmt.Errorf("eval gate: %w", err)
+		return fmt.Errorf("open authority: %w", err)
 	}
-	b := newBar(t, c.JSON, "eval")
-	start := time.Now()
-	report, err := eval.Gate(ctx, eval.GateNode{
+	return f(eval.GateNode{
 		Log: n.Log(), Settle: n.Settle,
 		Client: func(caller events.Caller) (*client.Client, error) {
 			token, err := authority.Issue(caller, 24*time.Hour)
@@ -58,19 +79,7 @@ func (k evalGateCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
 			}
 			return client.InProcess(n.Handler(), token), nil
 		},
-	}, attacks, b.set)
-	b.finish()
-	report.Seconds = time.Since(start).Seconds()
-	if err != nil && !errors.Is(err, eval.ErrVoid) {
-		return fmt.Errorf("eval gate: %w", err)
-	}
-	if err == nil && report.Unreviewed > 0 {
-		err = errPromoted
-	}
-	if c.JSON {
-		return errors.Join(printJSON(t, report), err)
-	}
-	return errors.Join(k.say(t, report), err)
+	})
 }
 
 func (evalGateCmd) say(t terminal, r eval.GateReport) error {

@@ -12,6 +12,9 @@ import (
 	"github.com/annals-memory/annals/producers/guard"
 )
 
+// piiFile is the file of a data set of personal data.
+const piiFile = "presidio_generated_small.json"
+
 // PIIReport is the result of [PII].
 type PIIReport struct {
 	Sentences int      `json:"sentences"`
@@ -67,7 +70,7 @@ func kindOf(entity string) string {
 
 // PII looks for personal data in the marked sentences in dir.
 func PII(s *guard.Scanner, dir string) (PIIReport, error) {
-	r, err := open(dir, "presidio_generated_small.json")
+	r, err := open(dir, piiFile)
 	if err != nil {
 		return PIIReport{}, err
 	}
