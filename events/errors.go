@@ -26,6 +26,9 @@ var (
 	// ErrUnavailable: the log did not answer. Whether an append took effect is
 	// unknown; retrying it with the same commit id is safe.
 	ErrUnavailable = errors.New("log unavailable")
+	// ErrNotWritable: the log's store failed to write, mostly because its disk is
+	// full. Reads go on, and nothing is written until the store is started again.
+	ErrNotWritable = errors.New("log cannot be written")
 	// ErrTooLarge: the commit is larger than the log takes.
 	ErrTooLarge = errors.New("commit too large")
 )

@@ -30,7 +30,7 @@ func (l *Log) Append(ctx context.Context, c events.Commit, expect events.Expect)
 	}
 	msg.Header[jetstream.MsgIDHeader] = []string{c.ID}
 	for try := 0; ; try++ {
-		ack, err := l.js.PublishMsg(ctx, msg)
+		ack, err := l.publish(ctx, msg)
 		switch {
 		case err == nil && !ack.Duplicate:
 			return events.Ack{Position: ack.Sequence}, nil
@@ -56,7 +56,7 @@ func (l *Log) Append(ctx context.Context, c events.Commit, expect events.Expect)
 				return events.Ack{}, translate("append commit", err)
 			}
 		default:
-			return events.Ack{}, translate("append commit", err)
+			return events.Ack{}, l.unanswered("append commit", err)
 		}
 	}
 }

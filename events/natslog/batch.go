@@ -42,7 +42,7 @@ func (l *Log) AppendBatch(ctx context.Context, batch []events.Pending) ([]events
 			}
 			return acks, nil
 		case !isConflict(err):
-			return nil, translate(verb, err)
+			return nil, l.unanswered(verb, err)
 		}
 		if err := l.batchConflict(ctx, batch); err != nil {
 			return nil, err
@@ -80,12 +80,17 @@ func (s *store) publishAll(ctx context.Context, messages []*nats.Msg) (uint64, e
 		}
 	}
 	if len(messages) == 1 {
-		ack, err := s.js.PublishMsg(ctx, messages[0])
+		ack, err := s.publish(ctx, messages[0])
 		if err != nil {
-			return 0, err //nolint:wrapcheck // callers translate.
+			return 0, err
 		}
 		return ack.Sequence, nil
 	}
+	if err := s.refuse(); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
 	ack, err := jetstreamext.PublishMsgBatch(ctx, s.js, messages)
 	if err != nil {
 		return 0, err //nolint:wrapcheck // callers translate.

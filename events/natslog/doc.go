@@ -39,6 +39,9 @@
 //  7. Rows of [Keys.Journaled] are removed only after a journal has been told of
 //     them, by revision and hash; those that are removed together, together.
 //  8. No error and no log line holds a payload, a subject or a header.
+//  9. Every write is answered within [Config.Timeout]. On a server in this process that
+//     could not write to its disk the answer is a *WriteError, from then on at once and
+//     until the server is started again, and [Server.Health] says the same.
 //
 // # Not guaranteed
 //
@@ -48,7 +51,9 @@
 // makes use of the space; no message of the log is removed then, see
 // [Eraser.SecureDelete]. A leader that was cut off may answer a read once more before
 // it notices. Encryption at rest of an external server cannot be seen from
-// here; it would turn secure deletion into plain deletion, so it must be off.
+// here; it would turn secure deletion into plain deletion, so it must be off. Nor can
+// what such a server was deleting when it was killed be finished from here, which
+// [StartServer] does for its own.
 // A commit that is retried after the duplicate window is a second commit if its
 // expectation holds: with ExpectAny when others followed it, or when the
 // expectation was read again. [Log.MessageAt] of a removed position

@@ -108,7 +108,7 @@ func (k *Keys) Create(ctx context.Context, rows ...seal.Row) error {
 		case err == nil:
 			return nil
 		case !isConflict(err):
-			return translate("create rows", err)
+			return k.unanswered("create rows", err)
 		}
 		existing, err := k.GetMany(ctx, keys)
 		if err != nil {
@@ -145,7 +145,7 @@ func (k *Keys) Put(ctx context.Context, row seal.Row) (uint64, error) {
 			return revision, nil
 		}
 		if !isConflict(err) {
-			return 0, translate("put row", err)
+			return 0, k.unanswered("put row", err)
 		}
 		stored, err := k.Get(ctx, row.Key)
 		switch {
@@ -197,7 +197,7 @@ func (k *Keys) Replace(ctx context.Context, rows ...seal.Row) error {
 			return k.drop(ctx, "drop former rows", former, last)
 		}
 		if !isConflict(err) {
-			return translate("replace rows", err)
+			return k.unanswered("replace rows", err)
 		}
 		stored, err := k.GetMany(ctx, keys)
 		if err != nil {

@@ -35,14 +35,12 @@ func (l *Ledger) Append(ctx context.Context, subject string, data []byte, expect
 	}
 	m := &nats.Msg{Subject: prefixLedger + subject, Header: nats.Header{}, Data: data}
 	setExpect(m.Header, expect)
-	ctx, cancel := l.bound(ctx)
-	defer cancel()
-	ack, err := l.js.PublishMsg(ctx, m)
+	ack, err := l.publish(ctx, m)
 	switch {
 	case err != nil && isConflict(err):
 		return 0, fmt.Errorf("append to ledger: %w", events.ErrConflict)
 	case err != nil:
-		return 0, translate("append to ledger", err)
+		return 0, l.unanswered("append to ledger", err)
 	}
 	return ack.Sequence, nil
 }

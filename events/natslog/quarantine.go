@@ -48,12 +48,12 @@ func (q *Quarantine) Put(ctx context.Context, tenant, id string, m events.Messag
 	msg.Header[headerSubject] = []string{m.Subject}
 	setExpect(msg.Header, events.ExpectNew)
 	for try := 0; ; try++ {
-		_, err := q.js.PublishMsg(ctx, msg)
+		_, err := q.publish(ctx, msg)
 		if err == nil {
 			return nil
 		}
 		if !isConflict(err) {
-			return translate("put in quarantine", err)
+			return q.unanswered("put in quarantine", err)
 		}
 		there, err := q.Get(ctx, tenant, id)
 		switch {

@@ -69,6 +69,7 @@ type Server struct {
 	logger *slog.Logger
 	// launched is closed when the server's own start has ended, well or not.
 	launched chan struct{}
+	health   health
 }
 
 // StartServer starts a server and returns when it takes connections. It

@@ -35,6 +35,7 @@ type store struct {
 	identity   string
 	replicated bool
 	timeout    time.Duration
+	server     *Server // nil if it runs elsewhere
 }
 
 // bound gives ctx a deadline if it has none.

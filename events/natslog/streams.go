@@ -27,6 +27,9 @@ type Config struct {
 	// Timeout bounds every request whose context has no deadline, 5 seconds
 	// if zero.
 	Timeout time.Duration
+	// Server is what the streams are on, if it runs in this process: it is asked why
+	// a write is not answered.
+	Server *Server
 }
 
 func (c Config) withDefaults() Config {
@@ -74,7 +77,7 @@ func Open(ctx context.Context, nc *nats.Conn, c Config) (*Streams, error) {
 		}
 		s.byName[want.Name] = &store{
 			nc: nc, js: js, stream: stream, name: want.Name,
-			identity: identity(stream.CachedInfo()), replicated: want.Replicas > 1, timeout: c.Timeout,
+			identity: identity(stream.CachedInfo()), replicated: want.Replicas > 1, timeout: c.Timeout, server: c.Server,
 		}
 	}
 	return s, nil
