@@ -25,7 +25,7 @@ const fullDir = "ANNALS_TEST_FULL_DIR"
 // server is not healthy from then on. Reads go on. After a start with room again,
 // everything that was acknowledged is there, and writes go on.
 func TestFullDisk(t *testing.T) {
-	if dir := os.Getenv(fullDir); dir != "" { //nolint:paralleltest // It is alone.
+	if dir := os.Getenv(fullDir); dir != "" {
 		onFullDisk(t, dir)
 		return
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -46,41 +44,16 @@ func (*WriteError) Is(target error) bool {
 // Unwrap returns the cause.
 func (e *WriteError) Unwrap() error { return e.Cause }
 
-// healthAge is for how long an answer to [Server.Health] holds.
-const healthAge = time.Second
-
-// health is what is known of a server.
-type health struct {
-	// failed is the first write error. It ends with the server.
-	failed atomic.Pointer[WriteError]
-
-	mu    sync.Mutex
-	asked time.Time
-	last  error
-}
-
 // Health says whether the server takes writes: nil, a *WriteError, which stays until the
-// server is started again, or events.ErrUnavailable. It looks once a second at most.
+// server is started again, or events.ErrUnavailable.
 func (s *Server) Health() error {
-	if failed := s.health.failed.Load(); failed != nil {
-		return failed
+	if err := s.writeError(); err != nil {
+		return err
 	}
-	h := &s.health
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.asked.IsZero() && time.Since(h.asked) < healthAge {
-		return h.last
-	}
-	h.last = s.look()
-	h.asked = time.Now()
-	return h.last
-}
-
-// look asks the server itself.
-func (s *Server) look() error {
-	for _, e := range s.srv.Healthz(&server.HealthzOptions{Details: true}).Errors {
+	list := s.srv.Healthz(&server.HealthzOptions{Details: true}).Errors
+	for _, e := range list {
 		if e.Type != server.HealthzErrorStream || !strings.Contains(e.Error, "write error") {
-			return fmt.Errorf("%w: its server is not healthy", events.ErrUnavailable)
+			continue
 		}
 		failed := &WriteError{Stream: e.Stream}
 		for _, cause := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO, syscall.EROFS} {
@@ -88,8 +61,19 @@ func (s *Server) look() error {
 				failed.Cause = cause
 			}
 		}
-		s.health.failed.CompareAndSwap(nil, failed)
-		return s.health.failed.Load()
+		s.failed.CompareAndSwap(nil, failed)
+		return s.writeError()
+	}
+	if len(list) > 0 {
+		return fmt.Errorf("%w: its server is not healthy", events.ErrUnavailable)
+	}
+	return nil
+}
+
+// writeError is the first that is known of, nil if none is.
+func (s *Server) writeError() error {
+	if failed := s.failed.Load(); failed != nil {
+		return failed //nolint:wrapcheck // It is ours.
 	}
 	return nil
 }
@@ -99,11 +83,11 @@ func (s *store) refuse() error {
 	if s.server == nil {
 		return nil
 	}
-	if failed := s.server.health.failed.Load(); failed != nil {
-		return failed
-	}
-	return nil
+	return s.server.writeError()
 }
+
+// late is when a write that has no answer has the server asked for its health.
+const late = time.Second
 
 // publish has one message written, within the timeout, or until the server is known not
 // to write it.
@@ -114,12 +98,12 @@ func (s *store) publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, er
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	if s.server != nil {
-		late := time.AfterFunc(healthAge, func() {
+		look := time.AfterFunc(late, func() {
 			if s.server.Health() != nil {
 				cancel()
 			}
 		})
-		defer late.Stop()
+		defer look.Stop()
 	}
 	ack, err := s.js.PublishMsg(ctx, m)
 	if err != nil && ctx.Err() != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -69,7 +70,8 @@ type Server struct {
 	logger *slog.Logger
 	// launched is closed when the server's own start has ended, well or not.
 	launched chan struct{}
-	health   health
+	// failed is the first write error that is known of.
+	failed atomic.Pointer[WriteError]
 }
 
 // StartServer starts a server and returns when it takes connections. It
