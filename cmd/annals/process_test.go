@@ -51,8 +51,17 @@ type server struct {
 // serve starts a server process and returns when it says that it serves.
 func serve(t *testing.T, data string, more ...string) *server {
 	t.Helper()
-	s := &server{t: t, logs: &bytes.Buffer{}}
-	s.cmd = command(context.Background(), t, append([]string{"serve", "--data", data, "--addr", "127.0.0.1:0"}, more...)...)
+	return serveBy(t, data, command(context.Background(), t, append(serveArgs(data), more...)...))
+}
+
+func serveArgs(data string) []string {
+	return []string{"serve", "--data", data, "--addr", "127.0.0.1:0"}
+}
+
+// serveBy starts a server process with a command.
+func serveBy(t *testing.T, data string, cmd *exec.Cmd) *server {
+	t.Helper()
+	s := &server{t: t, cmd: cmd, logs: &bytes.Buffer{}}
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

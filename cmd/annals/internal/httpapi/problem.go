@@ -76,6 +76,7 @@ func problemOf(err error) (p Problem, ok bool) {
 		{events.ErrConflict, http.StatusConflict, "conflict", "it was changed meanwhile"},
 		{events.ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large", "the log does not take a record of this size"},
 		{events.ErrBehind, http.StatusServiceUnavailable, "behind", "the views have not reached the position; try again"},
+		{events.ErrNotWritable, http.StatusServiceUnavailable, "log_not_writable", "the log cannot be written, mostly because its disk is full; reads go on, and writes do when there is room and the server was started again"},
 		{events.ErrUnavailable, http.StatusServiceUnavailable, "log_unavailable", "the log does not answer; a retry with the same idempotency key is safe"},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable, "timeout", "it took too long; a retry with the same idempotency key is safe"},
 		{context.Canceled, http.StatusServiceUnavailable, "canceled", "the request ended"},

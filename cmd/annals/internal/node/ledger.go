@@ -32,7 +32,9 @@ func (n *Node) openStreams(ctx context.Context, o Options) (*natslog.Streams, er
 	if err != nil {
 		return nil, err
 	}
-	streams, err := natslog.Open(ctx, n.conn, natslog.Config{Replicas: max(1, o.Replicas), CreateStreams: !anchored && !used})
+	streams, err := natslog.Open(ctx, n.conn, natslog.Config{
+		Replicas: max(1, o.Replicas), CreateStreams: !anchored && !used, Server: n.server,
+	})
 	if lost, is := errors.AsType[*natslog.StreamError](err); is && lost.Setting == "" {
 		return nil, fmt.Errorf("open the log: %w", &ledger.DamageError{Kind: ledger.KindStreamMissing, Stream: lost.Stream})
 	}

@@ -399,15 +399,18 @@ func (n *Node) Start(ctx context.Context) (stop func() error) {
 	}
 }
 
-// Ready says whether the node runs, its log answers, its anchor can be written
-// and its views are healthy and not far behind. A parked commit concerns one aggregate of one tenant: it
-// is shown with the projections and takes no node out of service.
+// Ready says whether the node runs, its log answers, log and anchor can be written, and
+// its views are healthy and not far behind. A parked commit concerns one aggregate of
+// one tenant: it is shown with the projections and takes no node out of service.
 func (n *Node) Ready(ctx context.Context) error {
 	if d := n.Damage(); d != nil {
 		return d
 	}
 	if !n.ready.Load() || n.behind.Load() {
 		return fmt.Errorf("%w: starting or stopping", events.ErrBehind)
+	}
+	if err := n.logReady(ctx); err != nil {
+		return err
 	}
 	if n.ledger.Unanchored() != nil {
 		return fmt.Errorf("%w: the anchor cannot be written", events.ErrBehind)
@@ -419,6 +422,25 @@ func (n *Node) Ready(ctx context.Context) error {
 		case s.Lag > maxLag:
 			return fmt.Errorf("%w: %s lags %d", events.ErrBehind, s.Projection, s.Lag)
 		}
+	}
+	return nil
+}
+
+// logAnswer is how long the log may take to say where it stands.
+const logAnswer = 2 * time.Second
+
+// logReady says whether the log answers and, if its server is in this process, whether
+// it can be written.
+func (n *Node) logReady(ctx context.Context) error {
+	if n.server != nil {
+		if err := n.server.Health(); err != nil {
+			return fmt.Errorf("ready: %w", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, logAnswer)
+	defer cancel()
+	if _, err := n.log.State(ctx); err != nil {
+		return fmt.Errorf("ready: %w", err)
 	}
 	return nil
 }
