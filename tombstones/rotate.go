@@ -132,6 +132,11 @@ func (e *Eraser) rotatedSubjects(ctx context.Context) ([]*account, error) {
 	subjects := make(map[string]map[string]bool)
 	due := make(map[string][]*account)
 	counts := make(map[*account]int)
+	// The subjects are read from the views, and what those have yet to fold would count
+	// for rotated.
+	if _, err := e.catchUp(ctx); err != nil {
+		return nil, err
+	}
 	// What is shredded and not yet purged is ready for it too.
 	for _, k := range slices.Concat(e.waiting.list(), e.unfinished.list()) {
 		a := accountOf(k.tenant, k.erasure)

@@ -7,8 +7,13 @@ import (
 )
 
 // RunRotator runs a rotator in the background and returns what stops it.
-func RunRotator(ctx context.Context, keys rootRing, every time.Duration, tell func(uint64, time.Time)) (stop func()) {
-	r := &rotator{keys: keys, every: every, now: time.Now, logger: slog.New(slog.DiscardHandler), tell: []func(uint64, time.Time){tell}}
+func RunRotator(ctx context.Context, keys rootRing, every time.Duration, prepare func(context.Context) error,
+	tell func(uint64, time.Time),
+) (stop func()) {
+	r := &rotator{
+		keys: keys, every: every, now: time.Now, logger: slog.New(slog.DiscardHandler), prepare: prepare,
+		tell: []func(uint64, time.Time){tell},
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

@@ -40,7 +40,7 @@ type rotator struct {
 }
 
 const (
-	// rotationTimeout bounds a rotation, which nobody can cancel half-way.
+	// rotationTimeout bounds each part of a rotation. The root's own, nobody can cancel half-way.
 	rotationTimeout = 10 * time.Minute
 	// rotationRetry is how long after a rotation that failed the next is tried.
 	rotationRetry = time.Minute
@@ -120,7 +120,8 @@ func (r *rotator) rotate(ctx context.Context) (httpapi.RootRotation, error) {
 		}
 	}
 	if r.prepare != nil {
-		pctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rotationTimeout)
+		// It waits for the views, and may be cut off anywhere: a stop of the node must not wait for it.
+		pctx, cancel := context.WithTimeout(ctx, rotationTimeout)
 		err := r.prepare(pctx)
 		cancel()
 		if err != nil {

@@ -131,7 +131,7 @@ func TestRootRotationSchedule(t *testing.T) {
 		began, ring := time.Now(), &brokenRing{Keyring: keys}
 		told := make(chan uint64, 10)
 		tell := func(epoch uint64, _ time.Time) { told <- epoch }
-		stop := node.RunRotator(t.Context(), ring, month, tell)
+		stop := node.RunRotator(t.Context(), ring, month, nil, tell)
 		wait := func(d time.Duration, want ...uint64) {
 			t.Helper()
 			pass(d)
@@ -155,8 +155,21 @@ func TestRootRotationSchedule(t *testing.T) {
 		wait(time.Minute, 2)
 		stop()
 		// Without a schedule the last one is told of again, and nothing else happens.
-		stop = node.RunRotator(t.Context(), ring, 0, tell)
+		stop = node.RunRotator(t.Context(), ring, 0, nil, tell)
 		wait(2*month, 2)
 		stop()
+		// What comes before a rotation may wait for long, and a stop does not wait for it.
+		preparing := make(chan struct{})
+		stop = node.RunRotator(t.Context(), ring, month, func(ctx context.Context) error {
+			close(preparing)
+			<-ctx.Done()
+			return ctx.Err() //nolint:wrapcheck // as it is.
+		}, tell)
+		<-preparing
+		before := time.Now()
+		stop()
+		if waited := time.Since(before); waited != 0 {
+			t.Errorf("a stop waited %v for what prepares a rotation", waited)
+		}
 	})
 }
