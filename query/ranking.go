@@ -15,7 +15,7 @@ const DefaultHorizon = 30 * 24 * time.Hour
 
 // Components are the terms of a score, each in 0..1.
 type Components struct {
-	// Relevance is the fused rank of the two channels.
+	// Relevance is made of the scores in the two channels and of Context.
 	Relevance float64 `json:"relevance"`
 	// Freshness falls in a straight line from 1 now to 0 at the horizon.
 	Freshness float64 `json:"freshness"`
@@ -25,6 +25,9 @@ type Components struct {
 	// of; nil where the channel did not find the memory.
 	Dense   *float64 `json:"dense,omitempty"`
 	Lexical *float64 `json:"lexical,omitempty"`
+	// Context is the part of Relevance that the turns before and after it in the
+	// session gave; nil where they gave none.
+	Context *float64 `json:"context,omitempty"`
 }
 
 // Score is w_r·relevance + w_f·freshness + w_s·reliability, in 0..1 for weights

@@ -185,7 +185,22 @@ func (s *Service) ranked(ctx context.Context, q *search, w Weights, depth int) (
 		if components.Relevance = scale.fuse(c.signals); components.Relevance < relevanceFloor {
 			continue
 		}
-		list = append(list, ranked{candidate: c, score: Score(w, components), components: components})
+		if q.known != nil {
+			// The index knows only what is known now, and what came later must
+			// not lend to what was known then.
+			ok, err := q.eligible(&c)
+			if err != nil {
+				return nil, false, err
+			}
+			if !ok {
+				continue
+			}
+		}
+		list = append(list, ranked{candidate: c, components: components})
+	}
+	lend(list)
+	for i := range list {
+		list[i].score = Score(w, list[i].components)
 	}
 	rank(list)
 	return list, complete, nil

@@ -28,9 +28,11 @@ type candidate struct {
 	ID       string
 	subject  string
 	Position uint64
-	// trust, observed and category are as the index has them, for ranking.
+	// trust, observed, session and category are as the index has them, for
+	// ranking.
 	trust    events.Trust
 	observed time.Time
+	session  string
 	category string
 	episode  *projectors.EpisodeRow
 	fact     *projectors.FactRow
@@ -184,7 +186,7 @@ func (q *search) candidates(ctx context.Context, depth int) (list []candidate, c
 			at[h.ID] = i
 			list = append(list, candidate{
 				Kind: h.Kind, ID: h.ID, subject: h.Subject, Position: h.Seq, trust: events.Trust(h.Trust),
-				observed: time.UnixMicro(h.ObservedUS).UTC(), category: h.Category,
+				observed: time.UnixMicro(h.ObservedUS).UTC(), session: h.Session, category: h.Category,
 			})
 		}
 		set(&list[i].signals)

@@ -104,7 +104,7 @@ func printRecalled(t terminal, out recalled) error {
 			continue
 		}
 		var terms []string
-		for _, name := range []string{"relevance", "freshness", "reliability", "dense", "lexical"} {
+		for _, name := range []string{"relevance", "freshness", "reliability", "dense", "lexical", "context"} {
 			if v, ok := r.Components[name]; ok {
 				terms = append(terms, fmt.Sprintf("%s %.2f", name, v))
 			}

@@ -51,10 +51,10 @@ type Hit struct {
 	Kind Kind
 	// Seq is the log position of the event that created it.
 	Seq uint64
-	// Trust, ObservedUS and Category are the document's, for the caller to rank by.
-	Trust      uint8
-	ObservedUS int64
-	Category   string
+	// Trust, ObservedUS, Session and Category are the document's, for the caller to rank by.
+	Trust             uint8
+	ObservedUS        int64
+	Session, Category string
 	// Score is the dot product in the dense channel and the BM25 score in the lexical one.
 	Score float64
 	// Other is the same document's score in the other channel, so that the caller can fuse the two: zero in the lexical

@@ -269,7 +269,7 @@ func (o *Oracle) Candidates(ctx context.Context, q index.Query) (index.Candidate
 func hit(m *memory, score float64) index.Hit {
 	return index.Hit{
 		ID: m.doc.ID, Subject: m.doc.Subject, Kind: m.doc.Kind, Seq: m.doc.Seq, Trust: m.doc.Trust,
-		ObservedUS: m.doc.ObservedUS, Category: m.doc.Category, Score: score,
+		ObservedUS: m.doc.ObservedUS, Session: m.doc.Session, Category: m.doc.Category, Score: score,
 	}
 }
 

@@ -146,7 +146,7 @@ func (v *forwardView) hit(rank int) (index.Hit, error) {
 		ID: string(r.token()), Kind: index.Kind(v.kind[rank]), Seq: u64(v.seq, rank), Trust: v.trust[rank],
 		ObservedUS: i64(v.observed, rank),
 	}
-	_ = r.token() // the session
+	h.Session = string(r.token())
 	h.Category = string(r.token())
 	if r.bad {
 		return index.Hit{}, fmt.Errorf("read forward row: %w", index.ErrCorrupt)

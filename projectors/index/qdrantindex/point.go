@@ -204,7 +204,8 @@ func parse(payload map[string]*qdrant.Value, vectors *qdrant.VectorsOutput) (*me
 func (m *memory) hit() index.Hit {
 	d := &m.doc
 	return index.Hit{
-		ID: d.ID, Subject: d.Subject, Kind: d.Kind, Seq: d.Seq, Trust: d.Trust, ObservedUS: d.ObservedUS, Category: d.Category,
+		ID: d.ID, Subject: d.Subject, Kind: d.Kind, Seq: d.Seq, Trust: d.Trust, ObservedUS: d.ObservedUS,
+		Session: d.Session, Category: d.Category,
 	}
 }
 
