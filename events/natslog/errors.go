@@ -88,6 +88,9 @@ func isConflict(err error) bool {
 // translate turns what NATS says into an error of package events. The text of
 // NATS is dropped: it may hold a subject.
 func translate(verb string, err error) error {
+	if failed, is := errors.AsType[*WriteError](err); is {
+		return fmt.Errorf("%s: %w", verb, failed)
+	}
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload), code(err) == jetstream.JSErrCodeStreamMessageExceedsMaximum:
 		return fmt.Errorf("%s: %w", verb, events.ErrTooLarge)

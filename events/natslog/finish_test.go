@@ -158,6 +158,55 @@ func TestStartRemovesUnfinishedBlocks(t *testing.T) {
 	}
 }
 
+// A disk that takes the note of a deletion and not the block anew: that is no deletion,
+// however often it is asked for, until a start has finished it.
+func TestFailedOverwriteIsNoDeletion(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]bool{"the disk fails": true, "control": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, ctx := t.TempDir(), t.Context()
+			srv, nc := mustStart(t, natslog.Options{Dir: dir, Durability: natslog.DurabilityPower})
+			keys := mustOpen(t, nc, natslog.Config{Server: srv}).Keys()
+			victim, neighbour := secret(t), secret(t)
+			if err := keys.Create(ctx, seal.Row{Key: "k3.t.a", Value: victim}, seal.Row{Key: "k3.t.b", Value: neighbour}); err != nil {
+				t.Fatal(err)
+			}
+			// Where the server is going to write the block, there is a directory.
+			inTheWay := filepath.Join(dir, "jetstream", "$G", "streams", "KEYS", "msgs", "1.blk.tmp")
+			if fails {
+				if err := os.Mkdir(inTheWay, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				err := keys.Destroy(ctx, "k3.t.a")
+				if failed, is := errors.AsType[*natslog.WriteError](err); is != fails || is && failed.Stream != "KEYS" {
+					t.Errorf("the deletion says %v", err)
+				}
+			}
+			if _, is := errors.AsType[*natslog.WriteError](srv.Health()); is != fails {
+				t.Errorf("the server says %v", srv.Health())
+			}
+			nc.Close()
+			if err := srv.Close(); err != nil {
+				t.Fatal(err)
+			}
+			wantOnDisk(t, dir, "what could not be overwritten", victim, fails)
+			if err := os.RemoveAll(inTheWay); err != nil {
+				t.Fatal(err)
+			}
+			srv, nc = mustStart(t, natslog.Options{Dir: dir, Durability: natslog.DurabilityPower})
+			keys = mustOpen(t, nc, natslog.Config{Server: srv}).Keys()
+			if err := keys.Destroy(ctx, "k3.t.a"); err != nil {
+				t.Errorf("after a start: %v", err)
+			}
+			wantOnDisk(t, dir, "the row after a start", victim, false)
+			wantOnDisk(t, dir, "its neighbour", neighbour, true)
+		})
+	}
+}
+
 // A directory that was left well says nothing of a server on it.
 func TestCloseLeavesNoNote(t *testing.T) {
 	t.Parallel()

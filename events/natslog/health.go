@@ -61,13 +61,18 @@ func (s *Server) Health() error {
 				failed.Cause = cause
 			}
 		}
-		s.failed.CompareAndSwap(nil, failed)
-		return s.writeError()
+		return s.fail(failed)
 	}
 	if len(list) > 0 {
 		return fmt.Errorf("%w: its server is not healthy", events.ErrUnavailable)
 	}
 	return nil
+}
+
+// fail notes a write error and returns the first.
+func (s *Server) fail(failed *WriteError) error {
+	s.failed.CompareAndSwap(nil, failed)
+	return s.writeError()
 }
 
 // writeError is the first that is known of, nil if none is.
@@ -114,9 +119,6 @@ func (s *store) publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, er
 
 // unanswered is the error of a write: why the server does not answer, if that is it.
 func (s *store) unanswered(verb string, err error) error {
-	if _, known := errors.AsType[*WriteError](err); known {
-		return fmt.Errorf("%s: %w", verb, err)
-	}
 	out := translate(verb, err)
 	if s.server == nil || code(err) != 0 || errors.Is(err, context.Canceled) {
 		return out

@@ -306,6 +306,9 @@ func (k *Keys) Destroy(ctx context.Context, keys ...string) error {
 // DestroyAt removes a row and its bytes unless it has another revision; see
 // seal.Rows. After seal.ErrRowConflict the bytes of that revision may be gone.
 func (k *Keys) DestroyAt(ctx context.Context, row seal.Row) error {
+	if err := k.refuse(); err != nil {
+		return fmt.Errorf("destroy row: %w", err) // it may be absent because its deletion failed
+	}
 	stored, err := k.Get(ctx, row.Key)
 	if errors.Is(err, seal.ErrNoRow) {
 		return nil

@@ -45,6 +45,9 @@ func (k *Keys) announce(ctx context.Context, marks []seal.Mark, last uint64, pla
 // bytes, oldest first, having announced them: the last of each together, and one
 // by one what an interrupted write has left before them.
 func (k *Keys) destroy(ctx context.Context, below, last uint64, keys ...string) error {
+	if err := k.refuse(); err != nil {
+		return err // a row may be absent because its deletion failed
+	}
 	announced := map[uint64]bool{}
 	if k.journal != nil && len(keys) > 1 {
 		rows, err := k.GetMany(ctx, keys)

@@ -159,8 +159,12 @@ func (s *Server) URL() string {
 const launchGrace = 5 * time.Second
 
 // Close stops the server and returns when everything is on the disk and the
-// directory is free. It can be called more than once.
+// directory is free. It can be called more than once. After a write error the next
+// start takes it for an unclean end, for a deletion may be what failed.
 func (s *Server) Close() error {
+	if s.lock.Locked() { // not closed before
+		_ = s.Health() // what the server knows of a failed write ends with it
+	}
 	s.srv.Shutdown()
 	// A start that was not waited for may still be writing.
 	timer := time.NewTimer(launchGrace)
@@ -173,7 +177,7 @@ func (s *Server) Close() error {
 	}
 	s.srv.WaitForShutdown()
 	var err error
-	if settled && s.lock.Locked() { // not closed before
+	if settled && s.writeError() == nil && s.lock.Locked() {
 		err = end(s.dir)
 	}
 	return errors.Join(err, unlock(s.lock))

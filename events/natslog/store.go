@@ -139,27 +139,6 @@ func pendingBehind(page []*jetstream.RawStreamMsg) uint64 {
 	return n
 }
 
-// secureDelete removes one message and its bytes. Absent is success.
-func (s *store) secureDelete(ctx context.Context, seq uint64) error {
-	return s.unlessGone(ctx, seq, s.stream.SecureDeleteMsg(ctx, seq))
-}
-
-// plainDelete removes one message and leaves its bytes. Absent is success.
-func (s *store) plainDelete(ctx context.Context, seq uint64) error {
-	return s.unlessGone(ctx, seq, s.stream.DeleteMsg(ctx, seq))
-}
-
-// unlessGone is the error of a deletion, or nil if the message is not there.
-func (s *store) unlessGone(ctx context.Context, seq uint64, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, gone := s.ask(ctx, leaderRequest{Seq: seq}); errors.Is(gone, jetstream.ErrMsgNotFound) {
-		return nil
-	}
-	return err
-}
-
 type leaderRequest struct {
 	Seq     uint64 `json:"seq,omitzero"`
 	LastFor string `json:"last_by_subj,omitzero"`
@@ -177,21 +156,29 @@ type leaderAnswer struct {
 	Error *jetstream.APIError `json:"error"`
 }
 
+// request sends a request of JetStream's interface about the stream, and reads the answer.
+func (s *store) request(ctx context.Context, api string, req, answer any) error {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return err //nolint:wrapcheck // callers translate.
+	}
+	resp, err := s.nc.RequestWithContext(ctx, api+s.name, body)
+	if err != nil {
+		return err //nolint:wrapcheck // callers translate.
+	}
+	if err := json.Unmarshal(resp.Data, answer); err != nil {
+		return errSilence
+	}
+	return nil
+}
+
 // ask reads one message from the stream's leader.
 func (s *store) ask(ctx context.Context, req leaderRequest) (*jetstream.RawStreamMsg, error) {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
-	body, err := json.Marshal(req)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // callers translate.
-	}
-	resp, err := s.nc.RequestWithContext(ctx, apiMsgGet+s.name, body)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // callers translate.
-	}
 	var answer leaderAnswer
-	if err := json.Unmarshal(resp.Data, &answer); err != nil {
-		return nil, errSilence
+	if err := s.request(ctx, apiMsgGet, req, &answer); err != nil {
+		return nil, err
 	}
 	switch {
 	case answer.Error != nil && answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
@@ -204,6 +191,7 @@ func (s *store) ask(ctx context.Context, req leaderRequest) (*jetstream.RawStrea
 	m := answer.Message
 	var header nats.Header
 	if len(m.Header) > 0 {
+		var err error
 		if header, err = nats.DecodeHeadersMsg(m.Header); err != nil {
 			return nil, errSilence
 		}

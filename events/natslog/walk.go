@@ -84,6 +84,9 @@ func (s *store) lastOfEach(ctx context.Context, subjects []string) ([]*jetstream
 // erase removes all messages on an exact subject below a sequence, oldest
 // first, with their bytes: what is read meanwhile is the newest or nothing.
 func (s *store) erase(ctx context.Context, subject string, below uint64) error {
+	if err := s.refuse(); err != nil {
+		return err // what is absent may be so because its deletion failed
+	}
 	for {
 		m, err := s.next(ctx, subject, 1)
 		switch {
