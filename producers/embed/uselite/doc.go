@@ -8,7 +8,7 @@
 //   - Work and memory per text are bounded: at most the first 32,768 characters are read, and of their tokens at most
 //     the first 16 windows of 128; the window vectors are averaged by their number of tokens. A model computes at
 //     most GOMAXPROCS windows at once, over all calls, one fewer of documents, with 2 MB of working memory for each.
-//   - Damaged weights are an error of New, never a panic and never a silent other model: the revision in the model
+//   - Damaged weights are an error, never a panic and never a silent other model: the revision in the model
 //     id is a hash of the weights.
 //
 // It does not guarantee the same bits on another processor: the kernels add in another order. Vectors of different

@@ -1,6 +1,11 @@
 package uselite
 
-import "math"
+import (
+	"math"
+
+	"github.com/annals-memory/annals/producers/embed/internal/builtin"
+	"github.com/annals-memory/annals/producers/embed/internal/gemm"
+)
 
 const (
 	// Dim is the number of components of each vector.
@@ -14,17 +19,18 @@ const (
 
 // encoder is the network: token ids in, one vector out. It is read-only once made.
 type encoder struct {
-	mul        gemm
+	ops        gemm.Ops
+	words      *tokenizer
 	scales     []float32 // Of the embeddings, by token.
 	embeddings []int8
 	timing     []float32 // What tells the first token from the second, by position.
 	layers     [2]layer
-	last       panels
+	last       gemm.Panels
 	lastBias   []float32
 }
 
-func readEncoder(w *weights, mul gemm) *encoder {
-	e := &encoder{mul: mul}
+func readEncoder(w *weights, ops gemm.Ops) *encoder {
+	e := &encoder{ops: ops, words: newTokenizer(w.header.Words, w.header.Scores)}
 	e.scales, e.embeddings = w.embeddings("emb", embeddingRows, embeddingDim)
 	e.timing = timing(w.vector("timing", embeddingDim/2))
 	e.layers[0] = readLayer(w, "l0.", embeddingDim)
@@ -50,6 +56,21 @@ func timing(frequencies []float32) []float32 {
 	return rows
 }
 
+// Encode implements builtin.Network.
+func (e *encoder) Encode(text string) []int32 { return e.words.encode(text) }
+
+// NewPass implements builtin.Network.
+func (e *encoder) NewPass() builtin.Pass { return &pass{encoder: e, scratch: newScratch()} }
+
+// pass is one window at a time in its own memory.
+type pass struct {
+	encoder *encoder
+	scratch *scratch
+}
+
+// Forward implements builtin.Pass.
+func (p *pass) Forward(ids []int32, out []float32) { p.encoder.forward(p.scratch, ids, out) }
+
 // forward writes the vector of one window, 1 to maxTokens ids, to out; its length is not 1 yet.
 func (e *encoder) forward(s *scratch, ids []int32, out []float32) {
 	n := len(ids)
@@ -65,21 +86,21 @@ func (e *encoder) forward(s *scratch, ids []int32, out []float32) {
 	}
 
 	for i := range e.layers {
-		e.layers[i].forward(e.mul, s, n)
+		e.layers[i].forward(e.ops, s, n)
 	}
 
 	mean := s.t[:Dim]
 	clear(mean)
 
 	for i := range n {
-		add(mean, s.x[i*Dim:(i+1)*Dim])
+		gemm.Add(mean, s.x[i*Dim:(i+1)*Dim])
 	}
 
 	for j := range mean {
 		mean[j] /= float32(n)
 	}
 
-	e.mul(s.y, Dim, mean, Dim, 1, e.last)
+	e.ops.Mul(s.y, Dim, mean, Dim, 1, e.last)
 
 	for j, bias := range e.lastBias {
 		out[j] = float32(math.Tanh(float64(s.y[j] + bias)))

@@ -1,10 +1,16 @@
 package uselite
 
-import "math"
+import (
+	"math"
+
+	"github.com/annals-memory/annals/producers/embed/internal/gemm"
+)
 
 const (
 	heads  = 4
 	hidden = 3 * Dim // Of the feed-forward part.
+
+	epsilon = 1e-6 // Of the layer norm.
 )
 
 // layer is one block of the transformer: attention and a two-step feed-forward part, each with layer norm before and
@@ -15,17 +21,17 @@ type layer struct {
 	scale        float32
 	normGain     []float32
 	normBias     []float32
-	qkv          panels
+	qkv          gemm.Panels
 	qkvBias      []float32
-	out          panels
+	out          gemm.Panels
 	outBias      []float32
-	residual     *panels // Widens the input where it is not Dim wide.
+	residual     *gemm.Panels // Widens the input where it is not Dim wide.
 	residualBias []float32
 	ffNormGain   []float32
 	ffNormBias   []float32
-	ff1          panels
+	ff1          gemm.Panels
 	ff1Bias      []float32
-	ff2          panels
+	ff2          gemm.Panels
 	ff2Bias      []float32
 }
 
@@ -58,35 +64,35 @@ func readLayer(w *weights, prefix string, in int) layer {
 }
 
 // forward replaces the n rows of s.x, l.in wide, by the layer's output, Dim wide.
-func (l *layer) forward(mul gemm, s *scratch, n int) {
-	l.attend(mul, s, n)
+func (l *layer) forward(ops gemm.Ops, s *scratch, n int) {
+	l.attend(ops, s, n)
 
-	mul(s.y, Dim, s.attended, l.in, n, l.out)
-	addBias(s.y, l.outBias, n)
+	ops.Mul(s.y, Dim, s.attended, l.in, n, l.out)
+	gemm.AddBias(s.y, l.outBias, n)
 
 	if l.residual != nil {
-		mul(s.t, Dim, s.x, l.in, n, *l.residual)
-		addBias(s.t, l.residualBias, n)
+		ops.Mul(s.t, Dim, s.x, l.in, n, *l.residual)
+		gemm.AddBias(s.t, l.residualBias, n)
 		copy(s.x, s.t[:n*Dim])
 	}
 
-	add(s.x, s.y[:n*Dim])
+	gemm.Add(s.x, s.y[:n*Dim])
 
-	layerNorm(s.t, s.x, l.ffNormGain, l.ffNormBias, n, Dim)
-	mul(s.wide, hidden, s.t, Dim, n, l.ff1)
-	addBiasReLU(s.wide, l.ff1Bias, n)
-	mul(s.y, Dim, s.wide, hidden, n, l.ff2)
-	addBias(s.y, l.ff2Bias, n)
-	add(s.x, s.y[:n*Dim])
+	gemm.LayerNorm(s.t, s.x, l.ffNormGain, l.ffNormBias, n, Dim, epsilon)
+	ops.Mul(s.wide, hidden, s.t, Dim, n, l.ff1)
+	gemm.AddBiasReLU(s.wide, l.ff1Bias, n)
+	ops.Mul(s.y, Dim, s.wide, hidden, n, l.ff2)
+	gemm.AddBias(s.y, l.ff2Bias, n)
+	gemm.Add(s.x, s.y[:n*Dim])
 }
 
 // attend writes n rows, l.in wide, to s.attended: for each head, the values weighted by how well the keys match.
-func (l *layer) attend(mul gemm, s *scratch, n int) {
+func (l *layer) attend(ops gemm.Ops, s *scratch, n int) {
 	d := l.in
 
-	layerNorm(s.t, s.x, l.normGain, l.normBias, n, d)
-	mul(s.wide, 3*d, s.t, d, n, l.qkv)
-	addBias(s.wide, l.qkvBias, n)
+	gemm.LayerNorm(s.t, s.x, l.normGain, l.normBias, n, d, epsilon)
+	ops.Mul(s.wide, 3*d, s.t, d, n, l.qkv)
+	gemm.AddBias(s.wide, l.qkvBias, n)
 
 	for i := range n {
 		query := s.wide[i*3*d : i*3*d+d]
@@ -95,24 +101,18 @@ func (l *layer) attend(mul gemm, s *scratch, n int) {
 		}
 	}
 
-	cols := padded(n)
+	cols := gemm.Padded(n)
 
 	for h := range heads {
 		off := h * l.headDim
-		keys := fillPanelsTransposed(s.keys, s.wide[d+off:], l.headDim, n, 3*d)
-		mul(s.scores, cols, s.wide[off:], 3*d, n, keys)
+		keys := gemm.FillTransposed(s.keys, s.wide[d+off:], l.headDim, n, 3*d)
+		ops.Mul(s.scores, cols, s.wide[off:], 3*d, n, keys)
 
 		for i := range n {
-			softmax(s.scores[i*cols : i*cols+n])
+			ops.Softmax(s.scores[i*cols : i*cols+n])
 		}
 
-		values := fillPanels(s.values, s.wide[2*d+off:], n, l.headDim, 3*d)
-		mul(s.attended[off:], d, s.scores, cols, n, values)
-	}
-}
-
-func add(dst, src []float32) {
-	for i, v := range src {
-		dst[i] += v
+		values := gemm.Fill(s.values, s.wide[2*d+off:], n, l.headDim, 3*d)
+		ops.Mul(s.attended[off:], d, s.scores, cols, n, values)
 	}
 }

@@ -1,8 +1,6 @@
 package uselite
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,24 +9,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/annals-memory/annals/producers/embed"
+	"github.com/annals-memory/annals/producers/embed/internal/gemm"
 )
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
 
-	for _, k := range Kernels() {
+	for _, k := range gemm.Kernels() {
 		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
 
-			m := model(t, k)
-			if m.Kernel() != k {
-				t.Fatalf("kernel is %s", m.Kernel())
-			}
-
+			e := newNetwork(t, k)
+			pass := e.NewPass()
 			worst, vectors := 1.0, 0
 
 			for _, c := range golden(t) {
-				ids := m.words.encode(c.Text)
+				ids := e.Encode(c.Text)
 				if diff := cmp.Diff(c.IDs, ids); diff != "" {
 					t.Errorf("token ids of %q (-want +got):\n%s", c.Text, diff)
 				}
@@ -38,10 +34,7 @@ func TestGolden(t *testing.T) {
 				}
 
 				got := make([]float32, Dim)
-				if !m.forward(t.Context(), ids[:min(len(ids), maxTokens)], got, embed.Query) {
-					t.Fatal("no vector")
-				}
-
+				pass.Forward(ids[:min(len(ids), maxTokens)], got)
 				embed.Normalize(got)
 
 				worst = min(worst, cosine(got, c.Emb))
@@ -75,14 +68,14 @@ func TestKernelsAgree(t *testing.T) {
 	t.Parallel()
 
 	texts := []string{"hello", "Invoices are due within thirty days of the delivery.", words(150)}
-	want, err := model(t, KernelGeneric).Embed(t.Context(), texts, embed.Document)
+	want, err := model(t, gemm.Generic).Embed(t.Context(), texts, embed.Document)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	vectors := map[Kernel][][]float32{}
+	vectors := map[gemm.Kernel][][]float32{}
 
-	for _, k := range Kernels() {
+	for _, k := range gemm.Kernels() {
 		got, err := model(t, k).Embed(t.Context(), texts, embed.Document)
 		if err != nil {
 			t.Fatal(err)
@@ -97,8 +90,8 @@ func TestKernelsAgree(t *testing.T) {
 		}
 	}
 
-	if wide, ok := vectors[KernelAVX512]; ok {
-		if diff := cmp.Diff(vectors[KernelAVX2], wide); diff != "" {
+	if wide, ok := vectors[gemm.AVX512]; ok {
+		if diff := cmp.Diff(vectors[gemm.AVX2], wide); diff != "" {
 			t.Errorf("AVX2 and AVX-512 differ:\n%s", diff)
 		}
 	}
@@ -107,7 +100,7 @@ func TestKernelsAgree(t *testing.T) {
 func TestMeaning(t *testing.T) {
 	t.Parallel()
 
-	v, err := model(t, KernelAuto).Embed(t.Context(), []string{
+	v, err := model(t, gemm.Auto).Embed(t.Context(), []string{
 		"How do I reset my password?",
 		"I forgot my login credentials and need to recover my account.",
 		"The bakery opens at seven on Sundays.",
@@ -125,7 +118,7 @@ func TestNothingToSay(t *testing.T) {
 	t.Parallel()
 
 	texts := []string{"", " ", "\t\r\n\u00a0\u3000", "\u65e5\u672c\u8a9e", "\x00", "\xff\xfe", "\u200b", "word"}
-	v, err := model(t, KernelAuto).Embed(t.Context(), texts, embed.Document)
+	v, err := model(t, gemm.Auto).Embed(t.Context(), texts, embed.Document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +133,7 @@ func TestNothingToSay(t *testing.T) {
 func TestWindows(t *testing.T) {
 	t.Parallel()
 
-	m := model(t, KernelAuto)
+	m := model(t, gemm.Auto)
 	full := words(maxWindows * maxTokens) // Each word is at least one token.
 	texts := []string{
 		words(100),
@@ -167,7 +160,7 @@ func TestWindows(t *testing.T) {
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
 
-	for _, k := range Kernels() {
+	for _, k := range gemm.Kernels() {
 		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
 
@@ -211,99 +204,6 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-func TestEmbedRefuses(t *testing.T) {
-	t.Parallel()
-
-	m := model(t, KernelAuto)
-
-	if _, err := m.Embed(t.Context(), make([]string, m.MaxBatch()+1), embed.Document); !errors.Is(err, embed.ErrBatchTooLarge) {
-		t.Errorf("oversized batch: %v", err)
-	}
-
-	v, err := embed.All(t.Context(), m, make([]string, m.MaxBatch()+1), embed.Document)
-	if err != nil || len(v) != m.MaxBatch()+1 {
-		t.Errorf("All: %d vectors, %v", len(v), err)
-	}
-
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-
-	if v, err := m.Embed(ctx, []string{"secret plan"}, embed.Document); !errors.Is(err, context.Canceled) || v != nil ||
-		strings.Contains(err.Error(), "secret") {
-		t.Errorf("cancelled: %v, %v", v, err)
-	}
-
-	if v, err := m.Embed(t.Context(), nil, embed.Document); err != nil || len(v) != 0 {
-		t.Errorf("no texts: %v, %v", v, err)
-	}
-}
-
-// TestSlotsComeBack would block for ever if a cancelled call kept a slot.
-func TestSlotsComeBack(t *testing.T) {
-	t.Parallel()
-
-	m, err := New(WithKernel(KernelAuto))
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	slots := make([]*scratch, cap(m.free))
-	for i := range slots {
-		slots[i] = <-m.free
-	}
-
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-
-	go func() {
-		_, err := m.Embed(ctx, []string{"waits for a slot"}, embed.Document)
-		done <- err
-	}()
-	cancel()
-
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("Embed = %v while all slots are taken", err)
-	}
-
-	for _, s := range slots {
-		m.free <- s
-	}
-
-	if _, err := m.Embed(t.Context(), []string{"now", "they", "are", "free"}, embed.Document); err != nil {
-		t.Error(err)
-	}
-}
-
-// A question is answered while documents have taken all that they may.
-func TestQuestionsPassDocuments(t *testing.T) {
-	t.Parallel()
-
-	m, err := New(WithKernel(KernelAuto))
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	for range cap(m.backlog) {
-		m.backlog <- struct{}{}
-	}
-
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-
-	if _, err := m.Embed(ctx, []string{"a document waits"}, embed.Document); !errors.Is(err, context.Canceled) {
-		t.Errorf("control: a document was embedded: %v", err)
-	}
-
-	v, err := m.Embed(t.Context(), []string{"a question does not"}, embed.Query)
-	if err != nil || len(v[0]) != Dim {
-		t.Errorf("a question: %v", err)
-	}
-
-	if cap(m.backlog) >= cap(m.free) && cap(m.free) > 1 {
-		t.Errorf("documents may take %d of %d slots", cap(m.backlog), cap(m.free))
-	}
-}
-
 func TestID(t *testing.T) {
 	t.Parallel()
 
@@ -314,7 +214,7 @@ func TestID(t *testing.T) {
 		Dim:      512,
 		Prep:     "nfkc;max-32768-chars;windows-16x128-mean",
 	}
-	for _, k := range Kernels() {
+	for _, k := range gemm.Kernels() {
 		if diff := cmp.Diff(want, model(t, k).ID()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", k, diff)
 		}

@@ -27,7 +27,7 @@ func TestTokenizerReadsABoundedPrefix(t *testing.T) {
 		}
 	}
 
-	words := model(t, KernelAuto).words
+	words := network(t).words
 	if got := len(words.prepare(strings.Repeat("a", maxRunes+100))); got != maxRunes+1 {
 		t.Errorf("%d runes", got)
 	}
@@ -46,7 +46,7 @@ func TestTokenizerReadsABoundedPrefix(t *testing.T) {
 func TestTokenizerJoinsUnknown(t *testing.T) {
 	t.Parallel()
 
-	words := model(t, KernelAuto).words
+	words := network(t).words
 	one, many := words.encode("a \u65e5 b"), words.encode("a \u65e5\u672c\u8a9e b")
 
 	if len(one) != len(many) {
@@ -67,7 +67,7 @@ func TestTokenizerJoinsUnknown(t *testing.T) {
 }
 
 func FuzzTokenizer(f *testing.F) {
-	words := model(f, KernelAuto).words
+	words := network(f).words
 
 	for _, seed := range []string{
 		"", "hello", " ", "\x00", "a\x00b", "\xff\xc0\x80", "\xed\xa0\x80", "\u2581\u2581a", "\ufdfa\ufdfa", "\U0010ffff",

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/annals-memory/annals/producers/embed/internal/gemm"
 )
 
 // goldenCase is a text with the token ids and the vector of the reference runtime, which cuts after 128 tokens. It
@@ -35,10 +37,10 @@ func golden(tb testing.TB) []goldenCase {
 // sharedModels makes each model once: with the race detector, decoding the weights is most of a test's time.
 var sharedModels = struct {
 	sync.Mutex
-	models map[Kernel]*Model
-}{models: map[Kernel]*Model{}}
+	models map[gemm.Kernel]*Model
+}{models: map[gemm.Kernel]*Model{}}
 
-func model(tb testing.TB, k Kernel) *Model {
+func model(tb testing.TB, k gemm.Kernel) *Model {
 	tb.Helper()
 
 	sharedModels.Lock()
@@ -48,7 +50,7 @@ func model(tb testing.TB, k Kernel) *Model {
 		return m
 	}
 
-	m, err := New(WithKernel(k))
+	m, err := load([]byte(weightsFile), k)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -65,4 +67,45 @@ func cosine(a, b []float32) float64 {
 	}
 
 	return sum
+}
+
+// sharedNetwork is the encoder of the fastest kernel, made once.
+var sharedNetwork = struct {
+	sync.Mutex
+	made *encoder
+}{}
+
+// network is the encoder without what lets texts take turns. Tests that share it leave it as it is.
+func network(tb testing.TB) *encoder {
+	tb.Helper()
+
+	sharedNetwork.Lock()
+	defer sharedNetwork.Unlock()
+
+	if sharedNetwork.made == nil {
+		sharedNetwork.made = newNetwork(tb, gemm.Auto)
+	}
+
+	return sharedNetwork.made
+}
+
+func newNetwork(tb testing.TB, k gemm.Kernel) *encoder {
+	tb.Helper()
+
+	ops, err := gemm.Choose(k)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	w, err := openWeights([]byte(weightsFile))
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	e := readEncoder(w, ops)
+	if w.err != nil {
+		tb.Fatal(w.err)
+	}
+
+	return e
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/annals-memory/annals/producers/embed/internal/gemm"
 )
 
 // ErrWeights is returned for weights that are truncated, damaged or of another model.
@@ -134,12 +136,12 @@ func (w *weights) vector(name string, n int) []float32 {
 }
 
 // matrix reads a tensor with a scale per column and packs it for the kernels.
-func (w *weights) matrix(name string, rows, cols int) panels {
+func (w *weights) matrix(name string, rows, cols int) gemm.Panels {
 	b := w.block(name, "i8c", rows, cols, 4*cols, 1)
 	scales := w.floats(name, b, cols)
 
 	if w.err != nil {
-		return panels{}
+		return gemm.Panels{}
 	}
 
 	q := b[4*cols:]
@@ -151,7 +153,7 @@ func (w *weights) matrix(name string, rows, cols int) panels {
 		}
 	}
 
-	return newPanels(out, rows, cols)
+	return gemm.NewPanels(out, rows, cols)
 }
 
 // embeddings reads a tensor with a scale per row and leaves it quantised: few of its rows are used by one text.

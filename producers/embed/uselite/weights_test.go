@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/annals-memory/annals/producers/embed"
+	"github.com/annals-memory/annals/producers/embed/internal/builtin"
+	"github.com/annals-memory/annals/producers/embed/internal/gemm"
 )
 
 // altered is the weights file with its header changed and the data as it is.
@@ -102,7 +104,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			if m, err := load(blob, options{}); !errors.Is(err, ErrWeights) || m != nil {
+			if m, err := load(blob, gemm.Auto); !errors.Is(err, ErrWeights) || m != nil {
 				t.Errorf("load = %v", err)
 			}
 		})
@@ -113,12 +115,12 @@ func TestLoadRefusesDamage(t *testing.T) {
 func TestLoadTakesAnotherHeader(t *testing.T) {
 	t.Parallel()
 
-	m, err := load(altered(t, func(h *header) { h.ID = "changed" }), options{})
+	m, err := load(altered(t, func(h *header) { h.ID = "changed" }), gemm.Auto)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if m.ID() == model(t, KernelAuto).ID() {
+	if m.ID() == model(t, gemm.Auto).ID() {
 		t.Error("other bytes have the same model id")
 	}
 }
@@ -127,42 +129,23 @@ func TestLoadTakesAnotherHeader(t *testing.T) {
 func TestLoadedNonsenseIsCaught(t *testing.T) {
 	t.Parallel()
 
-	m, err := load([]byte(weightsFile), options{})
-	if err != nil {
-		t.Fatal(err)
+	e := newNetwork(t, gemm.Auto)
+	m := builtin.New(builtin.Config{ID: model(t, gemm.Auto).ID(), Network: e, Windows: maxWindows, Tokens: maxTokens})
+
+	for i := range e.layers[1].ff2Bias {
+		e.layers[1].ff2Bias[i] = math.MaxFloat32
 	}
 
-	for i := range m.encoder.layers[1].ff2Bias {
-		m.encoder.layers[1].ff2Bias[i] = math.MaxFloat32
+	huge := make([]float32, Dim*Dim)
+	for i := range huge {
+		huge[i] = float32(i%3-1) * math.MaxFloat32
 	}
 
-	for i := range m.encoder.last.data {
-		m.encoder.last.data[i] = float32(i%3-1) * math.MaxFloat32
-	}
+	e.last = gemm.NewPanels(huge, Dim, Dim)
 
 	var bad *embed.VectorError
 	if v, err := m.Embed(t.Context(), []string{"fine", "words"}, embed.Document); !errors.As(err, &bad) || v != nil {
 		t.Errorf("Embed = %v", err)
-	}
-}
-
-func TestKernelUnavailable(t *testing.T) {
-	t.Parallel()
-
-	available := map[Kernel]bool{KernelAuto: true}
-	for _, k := range Kernels() {
-		available[k] = true
-	}
-
-	for k := range KernelAVX512 + 2 {
-		_, _, err := choose(k)
-		if available[k] != (err == nil) || err != nil && !errors.Is(err, ErrKernelUnavailable) {
-			t.Errorf("choose(%s) = %v", k, err)
-		}
-	}
-
-	if _, err := New(WithKernel(KernelAVX512 + 1)); !errors.Is(err, ErrKernelUnavailable) {
-		t.Errorf("New = %v for a kernel that does not exist", err)
 	}
 }
 
@@ -182,7 +165,7 @@ func FuzzLoad(f *testing.F) {
 		copy(blob[min(int(off), len(blob)):], patch)
 		blob = blob[:min(int(end), len(blob))]
 
-		m, err := load(blob, options{})
+		m, err := load(blob, gemm.Auto)
 		if err != nil {
 			if !errors.Is(err, ErrWeights) {
 				t.Fatalf("load = %v", err)

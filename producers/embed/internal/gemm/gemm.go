@@ -1,30 +1,32 @@
-package uselite
+package gemm
 
-// gemm computes c = a * b for m rows: a has b.rows columns and stride lda, c has b.cols columns and stride ldc. Every
-// kernel is one of these. It writes nothing when m or a side of b is zero, and panics when a slice is too short.
-type gemm func(c []float32, ldc int, a []float32, lda, m int, b panels)
+// Mul computes c = a * b for m rows: a has b.rows columns and stride lda, c has b.cols columns and stride ldc. Every
+// kernel has one of these. It writes nothing when m or a side of b is zero, and panics when a slice is too short.
+type Mul func(c []float32, ldc int, a []float32, lda, m int, b Panels)
 
 // panelWidth is the number of columns that the kernels compute at once: one register of AVX-512, two of AVX2.
 const panelWidth = 16
 
-// panels is the right side of a product, cut into panels of 16 columns that each lie together in memory, row after
+// Panels are the right side of a product, cut into panels of 16 columns that each lie together in memory, row after
 // row, so that the kernels read it as one stream. Columns beyond the matrix are zero.
-type panels struct {
+type Panels struct {
 	data []float32
 	rows int
 	cols int // A multiple of panelWidth.
 }
 
-func padded(cols int) int { return (cols + panelWidth - 1) / panelWidth * panelWidth }
+// Padded is a number of columns rounded up to whole panels.
+func Padded(cols int) int { return (cols + panelWidth - 1) / panelWidth * panelWidth }
 
-func newPanels(b []float32, rows, cols int) panels {
-	data := make([]float32, rows*padded(cols))
+// NewPanels packs the rows x cols matrix b.
+func NewPanels(b []float32, rows, cols int) Panels {
+	data := make([]float32, rows*Padded(cols))
 
-	return fillPanels(data, b, rows, cols, cols)
+	return Fill(data, b, rows, cols, cols)
 }
 
-// fillPanels packs the rows x cols matrix b with stride ldb into data.
-func fillPanels(data, b []float32, rows, cols, ldb int) panels {
+// Fill packs the rows x cols matrix b with stride ldb into data.
+func Fill(data, b []float32, rows, cols, ldb int) Panels {
 	for j := 0; j < cols; j += panelWidth {
 		width := min(panelWidth, cols-j)
 		panel := data[j*rows : (j+panelWidth)*rows]
@@ -36,11 +38,11 @@ func fillPanels(data, b []float32, rows, cols, ldb int) panels {
 		}
 	}
 
-	return panels{data: data, rows: rows, cols: padded(cols)}
+	return Panels{data: data, rows: rows, cols: Padded(cols)}
 }
 
-// fillPanelsTransposed packs the transpose of the cols x rows matrix b with stride ldb into data.
-func fillPanelsTransposed(data, b []float32, rows, cols, ldb int) panels {
+// FillTransposed packs the transpose of the cols x rows matrix b with stride ldb into data.
+func FillTransposed(data, b []float32, rows, cols, ldb int) Panels {
 	for j := 0; j < cols; j += panelWidth {
 		width := min(panelWidth, cols-j)
 		panel := data[j*rows : (j+panelWidth)*rows]
@@ -58,19 +60,19 @@ func fillPanelsTransposed(data, b []float32, rows, cols, ldb int) panels {
 		}
 	}
 
-	return panels{data: data, rows: rows, cols: padded(cols)}
+	return Panels{data: data, rows: rows, cols: Padded(cols)}
 }
 
 // fits says whether there is anything to compute, and panics unless the slices hold all that a kernel will touch:
 // assembly has no bounds checks of its own.
-func (b panels) fits(c []float32, ldc int, a []float32, lda, m int) bool {
+func (b Panels) fits(c []float32, ldc int, a []float32, lda, m int) bool {
 	if m <= 0 || b.rows <= 0 || b.cols <= 0 {
 		return false
 	}
 
 	if lda < 0 || ldc < b.cols || b.cols%panelWidth != 0 ||
 		len(a) < (m-1)*lda+b.rows || len(c) < (m-1)*ldc+b.cols || len(b.data) < b.rows*b.cols {
-		panic("uselite: matrix is smaller than its shape")
+		panic("gemm: matrix is smaller than its shape")
 	}
 
 	return true
@@ -78,7 +80,7 @@ func (b panels) fits(c []float32, ldc int, a []float32, lda, m int) bool {
 
 // gemmGeneric computes two rows by four columns at a time: eight sums is what fits into the registers of the
 // machines that it is for.
-func gemmGeneric(c []float32, ldc int, a []float32, lda, m int, b panels) {
+func gemmGeneric(c []float32, ldc int, a []float32, lda, m int, b Panels) {
 	if !b.fits(c, ldc, a, lda, m) {
 		return
 	}

@@ -1,6 +1,7 @@
-package uselite
+package gemm
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -16,14 +17,14 @@ func TestGemm(t *testing.T) {
 		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
 
-			mul := gemmOf(k)
+			mul := ops(t, k).Mul
 
 			rapid.Check(t, func(t *rapid.T) {
 				m := rapid.IntRange(0, 19).Draw(t, "m")
 				rows := rapid.IntRange(1, 70).Draw(t, "rows")
 				cols := rapid.IntRange(1, 50).Draw(t, "cols")
 				lda := rows + rapid.IntRange(0, 3).Draw(t, "lda")
-				ldc := padded(cols) + rapid.IntRange(0, 3).Draw(t, "ldc")
+				ldc := Padded(cols) + rapid.IntRange(0, 3).Draw(t, "ldc")
 				seed := rapid.Uint32().Draw(t, "seed")
 				next := func() float32 {
 					seed = seed*1664525 + 1013904223
@@ -47,7 +48,7 @@ func TestGemm(t *testing.T) {
 					c[i] = untouched
 				}
 
-				mul(c, ldc, a, lda, m, newPanels(b, rows, cols))
+				mul(c, ldc, a, lda, m, NewPanels(b, rows, cols))
 
 				for i := range c {
 					row, col := i/ldc, i%ldc
@@ -55,7 +56,7 @@ func TestGemm(t *testing.T) {
 					var want float64
 
 					switch {
-					case row >= m || col >= padded(cols):
+					case row >= m || col >= Padded(cols):
 						want = untouched
 					case col < cols:
 						for r := range rows {
@@ -75,10 +76,10 @@ func TestGemm(t *testing.T) {
 func TestGemmRefusesShortSlices(t *testing.T) {
 	t.Parallel()
 
-	b := newPanels(make([]float32, 8*16), 8, 16)
+	b := NewPanels(make([]float32, 8*16), 8, 16)
 
 	for _, k := range Kernels() {
-		mul := gemmOf(k)
+		mul := ops(t, k).Mul
 		panics := func(c, a []float32, ldc int) (did bool) {
 			defer func() { did = recover() != nil }()
 
@@ -112,14 +113,14 @@ func TestFillPanelsTransposed(t *testing.T) {
 		}
 	}
 
-	want := newPanels(b, rows, cols)
-	data := make([]float32, rows*padded(cols))
+	want := NewPanels(b, rows, cols)
+	data := make([]float32, rows*Padded(cols))
 
 	for i := range data {
 		data[i] = -1 // What an earlier pass left.
 	}
 
-	got := fillPanelsTransposed(data, turned, rows, cols, rows)
+	got := FillTransposed(data, turned, rows, cols, rows)
 	for i := range want.data {
 		if want.data[i] != got.data[i] {
 			t.Fatalf("element %d is %g, want %g", i, got.data[i], want.data[i])
@@ -127,27 +128,33 @@ func TestFillPanelsTransposed(t *testing.T) {
 	}
 }
 
-func TestExp(t *testing.T) {
+func ops(tb testing.TB, k Kernel) Ops {
+	tb.Helper()
+
+	o, err := Choose(k)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	return o
+}
+
+func TestChoose(t *testing.T) {
 	t.Parallel()
 
-	for x := float32(0); x > -100; x -= 0.0137 {
-		got, want := float64(exp(x)), math.Exp(float64(x))
-		if x < -87 && got == 0 {
-			continue
-		}
-
-		if math.Abs(got-want) > 3e-7*want {
-			t.Fatalf("exp(%g) = %g, want %g", x, got, want)
-		}
+	available := map[Kernel]bool{Auto: true}
+	for _, k := range Kernels() {
+		available[k] = true
 	}
 
-	for _, x := range []float64{math.NaN(), math.Inf(1)} {
-		if got := exp(float32(x)); got == got {
-			t.Errorf("exp(%g) = %g, want NaN", x, got)
+	for k := range AVX512 + 2 {
+		o, err := Choose(k)
+		if available[k] != (err == nil) || err != nil && !errors.Is(err, ErrUnavailable) {
+			t.Errorf("Choose(%s) = %v", k, err)
 		}
-	}
 
-	if exp(float32(math.Inf(-1))) != 0 {
-		t.Error("exp(-Inf) is not 0")
+		if err == nil && o.Kernel != k && k != Auto {
+			t.Errorf("Choose(%s) has the code of %s", k, o.Kernel)
+		}
 	}
 }

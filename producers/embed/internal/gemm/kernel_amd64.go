@@ -1,27 +1,24 @@
-package uselite
+package gemm
 
 import "golang.org/x/sys/cpu"
 
-// gemmOf returns the code of a kernel, nil if this machine cannot run it. The flags of package cpu also cover
-// whether the operating system saves the wide registers.
-func gemmOf(k Kernel) gemm {
+// of returns the code of a kernel, false if this machine cannot run it. The flags of package cpu also cover whether
+// the operating system saves the wide registers.
+func of(k Kernel) (Ops, bool) {
 	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 	switch k {
-	case KernelGeneric:
-		return gemmGeneric
-	case KernelAVX2:
-		if avx2 {
-			return gemmAVX2
-		}
-	case KernelAVX512:
-		if avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL {
-			return gemmAVX512
-		}
-	case KernelAuto:
+	case Generic:
+		return generic(), true
+	case AVX2:
+		return Ops{Kernel: k, Mul: gemmAVX2, Gelu: geluAVX2, Softmax: softmaxAVX2}, avx2
+	case AVX512:
+		return Ops{Kernel: k, Mul: gemmAVX512, Gelu: geluAVX2, Softmax: softmaxAVX2},
+			avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL
+	case Auto:
 	}
 
-	return nil
+	return Ops{}, false
 }
 
 // The assembly computes one panel of 16 columns for 4, 8 or 1 rows of a. k is at least 1; strides are in bytes.
@@ -38,7 +35,7 @@ func gemm8x16z(k uint64, a *float32, ldaBytes uint64, b, c *float32, ldcBytes ui
 //go:noescape
 func gemm1x16z(k uint64, a, b, c *float32)
 
-func gemmAVX2(c []float32, ldc int, a []float32, lda, m int, b panels) {
+func gemmAVX2(c []float32, ldc int, a []float32, lda, m int, b Panels) {
 	if !b.fits(c, ldc, a, lda, m) {
 		return
 	}
@@ -59,7 +56,7 @@ func gemmAVX2(c []float32, ldc int, a []float32, lda, m int, b panels) {
 
 // gemmAVX512 gives the same bits as gemmAVX2: the blocks of 8 and of 4 rows both add in the order of k, and the rows
 // that are left over, m modulo 4 in both, are split into the same four partial sums.
-func gemmAVX512(c []float32, ldc int, a []float32, lda, m int, b panels) {
+func gemmAVX512(c []float32, ldc int, a []float32, lda, m int, b Panels) {
 	if !b.fits(c, ldc, a, lda, m) {
 		return
 	}
