@@ -137,8 +137,14 @@ func (e *Eraser) rotatedSubjects(ctx context.Context) ([]*account, error) {
 	if _, err := e.catchUp(ctx); err != nil {
 		return nil, err
 	}
-	// What is shredded and not yet purged is ready for it too.
-	for _, k := range slices.Concat(e.waiting.list(), e.unfinished.list()) {
+	// What is shredded and not yet purged is ready for it too. An erasure goes from the
+	// unfinished to the waiting, so that asked in this order none is missed.
+	seen := make(map[erasureKey]bool)
+	for _, k := range slices.Concat(e.unfinished.list(), e.waiting.list()) {
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
 		a := accountOf(k.tenant, k.erasure)
 		if err := e.readAccount(ctx, a); err != nil {
 			return nil, err
