@@ -263,7 +263,7 @@ func TestClusterForgets(t *testing.T) {
 			t.Errorf("neither a deadline nor why there is none: %+v", s)
 		}
 	}
-	for _, kind := range []string{"backups", "replicas", "server_encryption"} {
+	for _, kind := range []string{"backups", "replicas", "server_encryption", "server_killed"} {
 		if !named[kind] {
 			t.Errorf("the receipt does not name %s: %+v", kind, r.Residues)
 		}

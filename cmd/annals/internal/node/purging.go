@@ -26,7 +26,8 @@ func (n *Node) purging(o Options, streams *natslog.Streams) *tombstones.Purging 
 	if o.NATS != "" {
 		// An external server's own encryption cannot be seen from here. Where it is
 		// on, a deleted message stays in its file until that is compacted.
-		p.Residues = append(p.Residues, tombstones.Residue{Kind: "server_encryption", Why: whyServer})
+		p.Residues = append(p.Residues, tombstones.Residue{Kind: "server_encryption", Why: whyServer},
+			tombstones.Residue{Kind: "server_killed", Why: whyKilled})
 	}
 	if o.Replicas > 1 {
 		p.Residues = append(p.Residues, tombstones.Residue{Kind: "replicas", Why: whyReplicas})
@@ -40,6 +41,7 @@ func (n *Node) purging(o Options, streams *natslog.Streams) *tombstones.Purging 
 // Why what a server keeps has no deadline.
 const (
 	whyServer   = "a server that encrypts its files keeps a deleted message in them until it compacts them, and cannot be told to"
+	whyKilled   = "a server that is killed in the moment of a deletion may keep the message in its file, does not finish that when it starts again, and cannot be told to"
 	whyQdrant   = "a Qdrant server keeps the keyed hashes and vectors of a deleted point in its files until it optimizes them, and cannot be told to"
 	whyReplicas = "each server compacts its Raft logs by itself, mostly within minutes while it runs, and cannot be told to; one that is away has them until it is back"
 )
