@@ -23,6 +23,25 @@ type TraceRecalled struct {
 // TraceContent is what is sealed in a TraceRecalled.
 type TraceContent struct {
 	Query string `json:"query"`
+	// Terms are those of the memories; nil in a trace of an earlier version.
+	Terms *RecallTerms `json:"terms,omitempty"`
+}
+
+// RecallTerms are what the scores of recalled memories were made of, each in 0..1 and
+// in the order of the memories: what the weights of a ranking apply to. They are
+// sealed with the question, for they say how near to it a memory is.
+type RecallTerms struct {
+	Relevance   []float64 `json:"relevance"`
+	Freshness   []float64 `json:"freshness"`
+	Reliability []float64 `json:"reliability"`
+}
+
+// Len is the number of memories, -1 if the terms are not of the same.
+func (t *RecallTerms) Len() int {
+	if len(t.Freshness) != len(t.Relevance) || len(t.Reliability) != len(t.Relevance) {
+		return -1
+	}
+	return len(t.Relevance)
 }
 
 // TraceUsed says which of the memories went into an answer or decision.

@@ -86,6 +86,8 @@ type Recall struct {
 	Weights string
 	// Lowest is the lowest trust of the memories, zero if there are none.
 	Lowest events.Trust
+	// Terms are those of the memories, nil if they were not ranked.
+	Terms *events.RecallTerms
 }
 
 // UseRequest reports which recalled memories went into an answer.

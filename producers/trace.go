@@ -33,7 +33,7 @@ func (g *Gateway) RecordRecall(ctx context.Context, caller events.Caller, r Reca
 		return "", 0, err
 	}
 	scope := rec.Scope()
-	content, err := sealAt(rec, traceLabel(scope.Subject, id), events.TraceContent{Query: r.Query})
+	content, err := sealAt(rec, traceLabel(scope.Subject, id), events.TraceContent{Query: r.Query, Terms: r.Terms})
 	if err != nil {
 		return "", 0, err
 	}

@@ -61,12 +61,11 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 		}
 	}
 	answer.Omitted += withheld
-	ids := make([]string, len(answer.Results))
-	recalled := Recalled{Subject: sid, Query: req.Query, Memories: ids, At: answer.Position, Weights: name}
-	for i, res := range answer.Results {
-		ids[i] = res.ID
-		if i == 0 || res.Trust < recalled.Lowest {
-			recalled.Lowest = res.Trust
+	recalled := recalledFrom(answer.Results)
+	recalled.Subject, recalled.Query, recalled.At, recalled.Weights = sid, req.Query, answer.Position, name
+	if !req.Explain {
+		for i := range answer.Results {
+			answer.Results[i].Components = nil
 		}
 	}
 	if req.Subject != "" && sid == "" {
@@ -78,7 +77,7 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 	if held {
 		// The question is kept with its subject, and shows as little.
 		answer.Results, answer.Omitted, answer.NothingRelevant = []Result{}, 0, true
-		recalled.Memories, recalled.Lowest = nil, 0
+		recalled.Memories, recalled.Lowest, recalled.Terms = nil, 0, nil
 	}
 	if err == nil {
 		answer.TraceID, _, err = s.traces.RecordRecall(ctx, caller, recalled)
@@ -93,6 +92,24 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 		return RecallAnswer{}, fmt.Errorf("record recall: %w", err)
 	}
 	return answer, nil
+}
+
+// recalledFrom is what a trace keeps of results.
+func recalledFrom(results []Result) Recalled {
+	out := Recalled{Memories: make([]string, len(results)), Terms: &events.RecallTerms{}}
+	for i, res := range results {
+		out.Memories[i] = res.ID
+		if i == 0 || res.Trust < out.Lowest {
+			out.Lowest = res.Trust
+		}
+		out.Terms.Relevance = append(out.Terms.Relevance, res.Components.Relevance)
+		out.Terms.Freshness = append(out.Terms.Freshness, res.Components.Freshness)
+		out.Terms.Reliability = append(out.Terms.Reliability, res.Components.Reliability)
+	}
+	if len(results) == 0 {
+		out.Terms = nil
+	}
+	return out
 }
 
 // stillThere looks for the tombstone and the holds of the subject in the views as
@@ -283,7 +300,7 @@ func (s *Service) results(ctx context.Context, q *search, list []ranked, k int, 
 				return nil, err
 			}
 		}
-		opened, err := s.openRanked(ctx, q, chunk, req.Explain)
+		opened, err := s.openRanked(ctx, q, chunk)
 		if err != nil {
 			return nil, err
 		}
@@ -294,7 +311,7 @@ func (s *Service) results(ctx context.Context, q *search, list []ranked, k int, 
 
 // openRanked opens a chunk and then looks for tombstones and holds once more: what
 // was forgotten or held while it was being opened is not shown.
-func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked, explain bool) ([]Result, error) {
+func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked) ([]Result, error) {
 	items := make([]seal.Item, len(chunk))
 	for i := range chunk {
 		items[i] = chunk[i].item()
@@ -331,7 +348,7 @@ func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked, exp
 			q.withheld++
 			continue
 		}
-		res, err := chunk[i].result(opened[i], explain)
+		res, err := chunk[i].result(opened[i])
 		if err != nil {
 			return nil, err
 		}
@@ -341,11 +358,8 @@ func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked, exp
 	return results, nil
 }
 
-func (c *ranked) result(plain []byte, explain bool) (Result, error) {
-	res := Result{Kind: c.Kind.String(), ID: c.ID, Score: c.score}
-	if explain {
-		res.Components = &c.components
-	}
+func (c *ranked) result(plain []byte) (Result, error) {
+	res := Result{Kind: c.Kind.String(), ID: c.ID, Score: c.score, Components: &c.components}
 	switch c.Kind {
 	case index.Episode:
 		content, err := parse[events.EpisodeContent](plain)

@@ -38,6 +38,8 @@ type Recalled struct {
 	Weights string
 	// Lowest is the lowest trust of the memories, zero if there are none.
 	Lowest events.Trust
+	// Terms are those of the memories, nil if they were not ranked.
+	Terms *events.RecallTerms
 }
 
 // Encoder turns a question into a vector of unit length, nil for a text without

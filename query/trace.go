@@ -55,14 +55,7 @@ func (s *Service) Trace(ctx context.Context, caller events.Caller, req RecordReq
 	if !caller.Has(events.RoleAgent, events.RoleReviewer, events.RoleAdmin) {
 		return answer, nil
 	}
-	opened, err := s.openAll(ctx, []seal.Item{{
-		Scope: seal.Scope{Tenant: r.token, Subject: row.Subject, Class: row.Class},
-		// A trace has no key of its own; that of its subject's first event seals it.
-		Label: seal.Label{
-			Aggregate: string(events.KindTrace), Record: row.Subject, EventType: events.TypeTraceRecalled, Part: row.Trace,
-		},
-		Sealed: row.Content,
-	}})
+	opened, err := s.openAll(ctx, []seal.Item{traceItem(&row)})
 	if err != nil {
 		return TraceAnswer{}, err
 	}

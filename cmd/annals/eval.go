@@ -22,6 +22,7 @@ type evalCmd struct {
 	Guard     evalGuardCmd     `cmd:"" help:"Recall and false positives of the guardrail scanner, by source."`
 	Gate      evalGateCmd      `cmd:"" help:"Attacks on the promotion gate by many ways: what is promoted without a review, which must be nothing."`
 	PII       evalPIICmd       `cmd:"" name:"pii" help:"Recall and precision of the recognisers of personal data, by type."`
+	Traces    evalTracesCmd    `cmd:"" help:"Compare weights of the ranking on the recalls that agents have judged; nothing is written."`
 }
 
 type evalRetrievalCmd struct {

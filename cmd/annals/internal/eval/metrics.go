@@ -16,28 +16,18 @@ type Metrics struct {
 }
 
 // Judge scores one ranked answer against the gains of the relevant documents.
-// Recall at k is the share of relevant documents among the first k; nDCG uses
-// gain/log2(rank+1) (Järvelin and Kekäläinen, 2002) with an ideal ranking of
-// the same gains.
+// Recall at k is the share of relevant documents among the first k.
 func Judge(ranked []string, gains map[string]float64) Metrics {
 	const depth = 10
 	m := Metrics{N: 1}
-	ideal := slices.Sorted(maps.Values(gains))
-	slices.Reverse(ideal)
-	var best, got float64
-	for i, g := range ideal {
-		if i < depth {
-			best += g / math.Log2(float64(i)+2)
-		}
-	}
+	m.NDCG10, m.MRR10 = score(ranked, gains, depth)
 	seen := map[string]bool{}
 	var found5, found10 int
 	for i, id := range ranked {
 		if i >= depth {
 			break
 		}
-		g := gains[id]
-		if g <= 0 || seen[id] {
+		if gains[id] <= 0 || seen[id] {
 			continue
 		}
 		seen[id] = true
@@ -45,15 +35,37 @@ func Judge(ranked []string, gains map[string]float64) Metrics {
 			found5++
 		}
 		found10++
-		if m.MRR10 == 0 {
-			m.MRR10 = 1 / float64(i+1)
-		}
-		got += g / math.Log2(float64(i)+2)
 	}
 	relevant := float64(len(gains))
 	m.Recall5, m.Recall10 = float64(found5)/relevant, float64(found10)/relevant
-	m.NDCG10 = got / best
 	return m
+}
+
+// score is the nDCG and the reciprocal rank of the first k. nDCG uses
+// gain/log2(rank+1) (Järvelin and Kekäläinen, 2002) with an ideal ranking of the same
+// gains.
+func score(ranked []string, gains map[string]float64, k int) (ndcg, reciprocal float64) {
+	ideal := slices.Sorted(maps.Values(gains))
+	slices.Reverse(ideal)
+	var best, got float64
+	for i, g := range ideal {
+		if i < k {
+			best += g / math.Log2(float64(i)+2)
+		}
+	}
+	seen := map[string]bool{}
+	for i, id := range ranked[:min(k, len(ranked))] {
+		g := gains[id]
+		if g <= 0 || seen[id] {
+			continue
+		}
+		seen[id] = true
+		if reciprocal == 0 {
+			reciprocal = 1 / float64(i+1)
+		}
+		got += g / math.Log2(float64(i)+2)
+	}
+	return got / best, reciprocal
 }
 
 // add accumulates sums; mean turns them into means.

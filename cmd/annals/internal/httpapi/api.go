@@ -142,6 +142,13 @@ func (a *API) traces() {
 	agent := []events.Role{events.RoleAgent}
 	readers := []events.Role{events.RoleAgent, events.RoleReviewer, events.RoleAuditor, events.RoleAdmin}
 	c := a.core
+	tuners := []events.Role{events.RoleReviewer, events.RoleAuditor, events.RoleAdmin}
+	add(a, Route{Method: http.MethodGet, Path: "/v1/traces", Summary: "The traces that somebody has reported on, with the terms of their scores; no text.", Roles: tuners, Reads: true},
+		func(ctx context.Context, r Request[query.TracesRequest]) (query.TracesAnswer, error) {
+			return c.Query.Traces(ctx, r.Caller, r.In)
+		})
+	add(a, Route{Method: http.MethodGet, Path: "/v1/weights", Summary: "The named weights of a ranking.", Roles: readers},
+		func(_ context.Context, r Request[None]) (query.WeightsAnswer, error) { return c.Query.Weights(r.Caller) })
 	add(a, Route{Method: http.MethodGet, Path: "/v1/traces/{id}", Summary: "Which memories an answer was made of.", Roles: readers, Reads: true},
 		func(ctx context.Context, r Request[position]) (query.TraceAnswer, error) {
 			return c.Query.Trace(ctx, r.Caller, record(r, r.In.WaitFor))

@@ -100,6 +100,8 @@ func asks(r httpapi.Route, of about) (list []ask, ok bool) {
 		if of.session != "" {
 			list = append(list, ask{r.Method, r.Path, with(with(mine, "session", of.session), "kinds", []string{"episode"})})
 		}
+	case "GET /v1/traces":
+		get(r.Path, "limit", "1000")
 	case "GET /v1/traces/{id}":
 		each(of.traces)
 	case "GET /v1/subjects/{subject}/consents": // which hold nothing of a memory; they have a test of their own
@@ -122,7 +124,10 @@ func silent(p planted) map[string]ask {
 		"GET /healthz":                       {path: "/healthz"},
 		"GET /readyz":                        {path: "/readyz"},
 		"GET /openapi.json":                  {path: "/openapi.json"},
+		"GET /v1/weights":                    {path: "/v1/weights"},
 		"GET /v1/projections":                {path: "/v1/projections"},
+		"GET /v1/embedding":                  {path: "/v1/embedding"},
+		"POST /v1/embedding":                 {body: obj{"model": "uselite"}, path: "/v1/embedding"},
 		"POST /v1/projections/{name}/replay": {body: none, path: "/v1/projections/facts/replay"},
 		"POST /v1/projections/{name}/verify": {body: none, path: "/v1/projections/facts/verify"},
 		"POST /v1/projections/{name}/retry":  {body: none, path: "/v1/projections/facts/retry"},
