@@ -8,7 +8,8 @@ func stopWord(word string) bool {
 		"i", "me", "my", "we", "us", "our", "you", "your", "he", "him", "his", "she", "her", "it", "its", "they", "them", "their",
 		"am", "is", "are", "was", "were", "be", "been", "being", "do", "does", "did", "has", "have", "had",
 		"and", "or", "but", "if", "so", "than", "as", "of", "at", "by", "for", "with", "to", "from", "in", "on", "into",
-		"what", "which", "who", "whom", "there", "here", "s", "t", "d", "m", "ll", "re", "ve":
+		"what", "which", "who", "whom", "when", "where", "why", "how", "there", "here",
+		"will", "would", "can", "could", "should", "s", "t", "d", "m", "ll", "re", "ve":
 		return true
 	}
 	return false
