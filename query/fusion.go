@@ -2,6 +2,7 @@ package query
 
 import (
 	"math"
+	"strings"
 
 	"github.com/annals-memory/annals/projectors/index/words"
 )
@@ -12,15 +13,22 @@ const (
 	// lexicalShare and denseShare weigh the two channels. Only their ratio
 	// counts: the sum is scaled to 0..1.
 	lexicalShare = 1.0
-	denseShare   = 0.5
-
-	// denseFloor is the cosine at which two texts have nothing to do with each
-	// other: vectors of sentences are never orthogonal.
-	denseFloor = 0.25
+	denseShare   = 0.75
 
 	// relevanceFloor is the relevance under which a memory is not an answer.
 	relevanceFloor = 0.05
 )
+
+// denseFloor is the cosine of two texts that have nothing to do with each other,
+// as the vectors of a model have it: those of sentences are never orthogonal, and
+// how far they are from it is a matter of how the model was trained. It is what a
+// question and a text have in the median.
+func denseFloor(model string) float64 {
+	if strings.Contains(model, "bge-") {
+		return 0.5
+	}
+	return 0.25
+}
 
 // signals are the raw scores of one candidate in the two channels.
 type signals struct {
@@ -48,16 +56,17 @@ type scale struct {
 	// best is the highest BM25 score, coverage the share of the question's
 	// different words that are in its text.
 	best, coverage float64
-	// dense says that the question has a vector. Without one the words alone
-	// decide, on the same scale.
+	// dense says that the question has a vector, whose model has the floor.
+	// Without one the words alone decide, on the same scale.
 	dense bool
+	floor float64
 }
 
 // fuse turns raw scores into a relevance in 0..1.
 func (s scale) fuse(raw signals) float64 {
 	sum, shares := lexicalShare*s.lexical(raw.lexical), lexicalShare
 	if s.dense {
-		sum += denseShare * scaleDense(raw.dense)
+		sum += denseShare * clamp((raw.dense-s.floor)/(1-s.floor))
 		shares += denseShare
 	}
 	return clamp(sum / shares)
@@ -82,10 +91,6 @@ func coverage(question map[string]bool, text string) float64 {
 		}
 	}
 	return float64(len(found)) / float64(len(question))
-}
-
-func scaleDense(cosine float64) float64 {
-	return clamp((cosine - denseFloor) / (1 - denseFloor))
 }
 
 // clamp keeps x in 0..1; NaN becomes 0.

@@ -95,7 +95,7 @@ func TestScoresStayInBounds(t *testing.T) {
 		s := signals{lexical: rapid.Float64().Draw(t, "lexical"), dense: rapid.Float64().Draw(t, "dense")}
 		of := scale{
 			best: rapid.Float64().Draw(t, "best"), coverage: rapid.Float64Range(0, 1).Draw(t, "coverage"),
-			dense: rapid.Bool().Draw(t, "with dense"),
+			dense: rapid.Bool().Draw(t, "with dense"), floor: denseFloor(rapid.SampledFrom([]string{"", "x/bge-y"}).Draw(t, "model")),
 		}
 		r := of.fuse(s)
 		if !(r >= 0 && r <= 1) {
@@ -125,9 +125,22 @@ func TestRelevanceFloor(t *testing.T) {
 		"same meaning, no word":   {signals{dense: 0.75}, true},
 		"a rare word and meaning": {signals{lexical: 6, dense: 0.5}, true},
 	} {
-		if got := (scale{best: 20, coverage: 0.8, dense: true}).fuse(tc.s) >= relevanceFloor; got != tc.want {
+		if got := (scale{best: 20, coverage: 0.8, dense: true, floor: denseFloor("builtin/use-lite-en-i8/0")}).fuse(tc.s) >= relevanceFloor; got != tc.want {
 			t.Errorf("%s: relevant is %v, want %v", name, got, tc.want)
 		}
+	}
+}
+
+// What strangers have in common is a matter of the model.
+func TestDenseFloorIsTheModels(t *testing.T) {
+	t.Parallel()
+	strangers := signals{dense: 0.53, isDense: true}
+	of := func(model string) float64 { return scale{dense: true, floor: denseFloor(model)}.fuse(strangers) }
+	if r := of("builtin/bge-small-en-v1.5-i8/0"); r >= relevanceFloor {
+		t.Errorf("strangers have relevance %v by a model whose texts are all close", r)
+	}
+	if r := of("builtin/use-lite-en-i8/0"); r < relevanceFloor {
+		t.Errorf("relatives have relevance %v", r)
 	}
 }
 

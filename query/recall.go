@@ -226,7 +226,7 @@ func (s *Service) ranked(ctx context.Context, q *search, w Weights, depth int) (
 // scale opens the eligible text with the best BM25 score to see what that score
 // is worth.
 func (s *Service) scale(ctx context.Context, q *search, list []candidate) (scale, error) {
-	out := scale{dense: len(q.queries[0].Vector) > 0}
+	out := scale{dense: len(q.queries[0].Vector) > 0, floor: denseFloor(q.queries[0].Model)}
 	byWords := make([]*candidate, 0, len(list))
 	for i := range list {
 		if list[i].isLexical {
