@@ -49,6 +49,8 @@ type Ops struct {
 	Gelu func(x, bias []float32)
 	// Softmax turns a row, which is not empty, into weights that sum to 1. A row with a NaN becomes NaN.
 	Softmax func(row []float32)
+	// expand writes rows of 16 signed bytes, times the scale of their column, to dst, which is as long at least.
+	expand func(dst []float32, src []byte, scales []float32)
 }
 
 // Kernels lists what this machine can run, the slowest first. It is never empty.
@@ -80,5 +82,5 @@ func Choose(k Kernel) (Ops, error) {
 }
 
 func generic() Ops {
-	return Ops{Kernel: Generic, Mul: gemmGeneric, Gelu: geluGeneric, Softmax: softmaxGeneric}
+	return Ops{Kernel: Generic, Mul: gemmGeneric, Gelu: geluGeneric, Softmax: softmaxGeneric, expand: expandGeneric}
 }

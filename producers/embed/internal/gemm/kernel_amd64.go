@@ -11,9 +11,9 @@ func of(k Kernel) (Ops, bool) {
 	case Generic:
 		return generic(), true
 	case AVX2:
-		return Ops{Kernel: k, Mul: gemmAVX2, Gelu: geluAVX2, Softmax: softmaxAVX2}, avx2
+		return Ops{Kernel: k, Mul: gemmAVX2, Gelu: geluAVX2, Softmax: softmaxAVX2, expand: expandAVX2}, avx2
 	case AVX512:
-		return Ops{Kernel: k, Mul: gemmAVX512, Gelu: geluAVX2, Softmax: softmaxAVX2},
+		return Ops{Kernel: k, Mul: gemmAVX512, Gelu: geluAVX2, Softmax: softmaxAVX2, expand: expandAVX512},
 			avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL
 	case Auto:
 	}

@@ -163,3 +163,46 @@ loope:
 	VZEROUPPER
 	MOVSS X3, ret+24(FP)
 	RET
+
+// func expandAVX2x16(dst *float32, src *byte, scales *float32, rows uint64)
+TEXT ·expandAVX2x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ scales+16(FP), AX
+	MOVQ rows+24(FP), CX
+	VMOVUPS (AX), Y2
+	VMOVUPS 32(AX), Y3
+loopx:
+	VPMOVSXBD (SI), Y0
+	VPMOVSXBD 8(SI), Y1
+	VCVTDQ2PS Y0, Y0
+	VCVTDQ2PS Y1, Y1
+	VMULPS Y2, Y0, Y0
+	VMULPS Y3, Y1, Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ $16, SI
+	ADDQ $64, DI
+	DECQ CX
+	JNZ loopx
+	VZEROUPPER
+	RET
+
+// func expandAVX512x16(dst *float32, src *byte, scales *float32, rows uint64)
+TEXT ·expandAVX512x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ scales+16(FP), AX
+	MOVQ rows+24(FP), CX
+	VMOVUPS (AX), Z2
+loopxz:
+	VPMOVSXBD (SI), Z0
+	VCVTDQ2PS Z0, Z0
+	VMULPS Z2, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ $16, SI
+	ADDQ $64, DI
+	DECQ CX
+	JNZ loopxz
+	VZEROUPPER
+	RET
