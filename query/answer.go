@@ -152,6 +152,8 @@ type Episode struct {
 	// Retired says that it is of an earlier revision of its source: it is kept as
 	// what happened, and is not recalled.
 	Retired bool `json:"retired,omitempty"`
+	// Suspicious is as in [Result].
+	Suspicious bool `json:"suspicious,omitempty"`
 }
 
 // EpisodeAnswer is one episode and the position at which it was read.
@@ -164,6 +166,8 @@ type EpisodeAnswer struct {
 // EpisodesAnswer is one page of episodes.
 type EpisodesAnswer struct {
 	Episodes []Episode `json:"episodes"`
+	// Omitted counts episodes of this page that are withheld, as in [RecallAnswer].
+	Omitted int `json:"omitted,omitempty"`
 	// Cursor goes on behind the last episode; empty at the end.
 	Cursor   string `json:"cursor,omitempty"`
 	Position uint64 `json:"position"`

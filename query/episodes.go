@@ -44,6 +44,9 @@ func (s *Service) Episode(ctx context.Context, caller events.Caller, req RecordR
 	if len(episodes) == 0 {
 		return EpisodeAnswer{}, s.unseen(ctx, r, events.KindEpisode, id, row.Subject)
 	}
+	if episodes, _ = withhold(r, episodes); len(episodes) == 0 {
+		return EpisodeAnswer{}, events.ErrNotFound
+	}
 	if err := s.heardEpisodes(ctx, caller, r, row.Subject, episodes); err != nil {
 		return EpisodeAnswer{}, err
 	}
@@ -89,6 +92,7 @@ func (s *Service) Episodes(ctx context.Context, caller events.Caller, req Episod
 	if answer.Episodes, err = s.episodes(ctx, r, rows); err != nil {
 		return EpisodesAnswer{}, err
 	}
+	answer.Episodes, answer.Omitted = withhold(r, answer.Episodes)
 	err = s.heardEpisodes(ctx, caller, r, sid, answer.Episodes)
 	if errors.Is(err, events.ErrForgotten) { // meanwhile: then there are none
 		return EpisodesAnswer{Episodes: []Episode{}, Position: answer.Position}, nil
@@ -145,7 +149,7 @@ func (s *Service) episodes(ctx context.Context, r *reading, rows []projectors.Ep
 			return nil, err
 		}
 		e := newEpisode(&rows[i], &content)
-		e.Retired = !current.Episode(&rows[i])
+		e.Retired, e.Suspicious = !current.Episode(&rows[i]), s.suspiciousEpisode(&rows[i], &content)
 		out = append(out, e)
 	}
 	return out, nil

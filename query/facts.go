@@ -66,7 +66,7 @@ func (s *Service) Facts(ctx context.Context, caller events.Caller, req FactsRequ
 	if answer.Facts, err = s.facts(ctx, rows, at); err != nil {
 		return FactsAnswer{}, err
 	}
-	answer.Facts, answer.Omitted = withhold(caller, answer.Facts)
+	answer.Facts, answer.Omitted = withhold(r, answer.Facts)
 	err = s.heardFacts(ctx, caller, r, sid, answer.Facts)
 	if errors.Is(err, events.ErrForgotten) { // meanwhile: then there are none
 		return FactsAnswer{Facts: []Fact{}, Position: answer.Position}, nil
@@ -115,7 +115,7 @@ func (s *Service) Fact(ctx context.Context, caller events.Caller, req RecordRequ
 	if len(facts) == 0 {
 		return FactAnswer{}, s.unseen(ctx, r, events.KindFact, row.Slot, row.Subject)
 	}
-	if facts, _ = withhold(caller, facts); len(facts) == 0 {
+	if facts, _ = withhold(r, facts); len(facts) == 0 {
 		return FactAnswer{}, events.ErrNotFound
 	}
 	if err := s.heardFacts(ctx, caller, r, row.Subject, facts); err != nil {
@@ -170,7 +170,7 @@ func (s *Service) FactHistory(ctx context.Context, caller events.Caller, req Rec
 	if answer.Versions, err = s.facts(ctx, rows, r.now); err != nil {
 		return HistoryAnswer{}, err
 	}
-	answer.Versions, answer.Omitted = withhold(caller, answer.Versions)
+	answer.Versions, answer.Omitted = withhold(r, answer.Versions)
 	if err := s.heardFacts(ctx, caller, r, row.Subject, answer.Versions); err != nil {
 		return HistoryAnswer{}, err
 	}

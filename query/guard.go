@@ -1,9 +1,12 @@
 package query
 
 import (
+	"context"
 	"slices"
 
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/events/seal"
+	"github.com/annals-memory/annals/projectors"
 )
 
 // Scanner is the guardrail of today: it says of a text whether it looks like an
@@ -42,6 +45,10 @@ func (s *Service) suspiciousFact(f *events.SlotFact, c *events.FactContent) bool
 	return !approved && s.suspicious(f.Trust, f.Guard, func() string { return c.FreeText() + "\n" + c.Names() })
 }
 
+func (s *Service) suspiciousEpisode(row *projectors.EpisodeRow, c *events.EpisodeContent) bool {
+	return s.suspicious(row.Trust, row.Guard, func() string { return c.FreeText() + "\n" + c.Names() })
+}
+
 // suspects reports the same of a candidate that was opened.
 func (s *Service) suspects(c *candidate, plain []byte) (bool, error) {
 	if !c.trust.IsUntrusted() {
@@ -49,9 +56,7 @@ func (s *Service) suspects(c *candidate, plain []byte) (bool, error) {
 	}
 	if c.episode != nil {
 		content, err := parse[events.EpisodeContent](plain)
-		return err == nil && s.suspicious(c.episode.Trust, c.episode.Guard, func() string {
-			return content.FreeText() + "\n" + content.Names()
-		}), err
+		return err == nil && s.suspiciousEpisode(c.episode, &content), err
 	}
 	content, err := parse[events.FactContent](plain)
 	return err == nil && s.suspiciousFact(&c.fact.SlotFact, &content), err
@@ -63,12 +68,29 @@ func seesAll(caller events.Caller) bool {
 	return caller.Has(events.RoleReviewer, events.RoleAdmin) && !caller.Has(events.RoleAgent)
 }
 
-// withhold takes the suspicious facts out for whoever must not see them, and counts
+// withhold takes the suspicious ones out for whoever must not see them, and counts
 // them.
-func withhold(caller events.Caller, facts []Fact) (left []Fact, omitted int) {
-	if seesAll(caller) {
-		return facts, 0
+func withhold[T interface{ isSuspicious() bool }](r *reading, list []T) (left []T, omitted int) {
+	if r.all {
+		return list, 0
 	}
-	left = slices.DeleteFunc(facts, func(f Fact) bool { return f.Suspicious })
-	return left, len(facts) - len(left)
+	left = slices.DeleteFunc(list, T.isSuspicious)
+	return left, len(list) - len(left)
+}
+
+func (f Fact) isSuspicious() bool { return f.Suspicious }
+
+func (e Episode) isSuspicious() bool { return e.Suspicious } //nolint:gocritic // As with a fact.
+
+// withholds reports whether a fact is one that is withheld from the caller.
+func (s *Service) withholds(ctx context.Context, r *reading, row *projectors.FactRow) (bool, error) {
+	if r.all || !row.Trust.IsUntrusted() {
+		return false, nil
+	}
+	opened, err := s.openAll(ctx, []seal.Item{factItem(row)})
+	if err != nil || opened[0] == nil { // what is forgotten is told by whoever looks for tombstones
+		return false, err
+	}
+	content, err := parse[events.FactContent](opened[0])
+	return err == nil && s.suspiciousFact(&row.SlotFact, &content), err
 }

@@ -24,7 +24,7 @@ const (
 // were forgotten are named and shown as forgotten, without anything they held;
 // so is everything else in the lineage, and what is kept under a legal hold. It
 // reads the slot from the log, because the views know no longer what a fact has
-// lost. Auditors may ask too and get no references to sources outside. The errors
+// lost. Where a source is withheld from agents they get no reference to it. Auditors may ask too and get no references to sources outside. The errors
 // are those of [Service.Fact] and the log's.
 func (s *Service) FactLineage(ctx context.Context, caller events.Caller, req RecordRequest) (LineageAnswer, error) {
 	r, err := s.open(ctx, caller, req.WaitFor,
@@ -36,6 +36,13 @@ func (s *Service) FactLineage(ctx context.Context, caller events.Caller, req Rec
 	row, err := r.fact(req.ID)
 	if err != nil {
 		return LineageAnswer{}, err
+	}
+	withheld, err := s.withholds(ctx, r, &row)
+	if err != nil {
+		return LineageAnswer{}, err
+	}
+	if withheld {
+		return LineageAnswer{}, events.ErrNotFound
 	}
 	history, err := s.slotLineage(ctx, r.token, &row)
 	if err != nil {
@@ -151,6 +158,7 @@ func appendNew(list []string, ids ...string) []string {
 func (s *Service) sourceLinks(ctx context.Context, r *reading, ids []string, caller events.Caller) ([]Link, error) {
 	var links []Link
 	var items []seal.Item
+	var rows []*projectors.EpisodeRow
 	at := make(map[int]int)
 	for _, id := range ids {
 		link := Link{Kind: string(events.KindEpisode), ID: id, Relation: relationSource}
@@ -165,7 +173,7 @@ func (s *Service) sourceLinks(ctx context.Context, r *reading, ids []string, cal
 				link.OccurredAt = events.AtOrNil(row.OccurredAt)
 			}
 			at[len(items)] = len(links)
-			items = append(items, episodeItem(row))
+			items, rows = append(items, episodeItem(row)), append(rows, row)
 		}
 		links = append(links, link)
 	}
@@ -185,7 +193,9 @@ func (s *Service) sourceLinks(ctx context.Context, r *reading, ids []string, cal
 		if err != nil {
 			return nil, err
 		}
-		links[at[i]].Source = &content.Source
+		if r.all || !s.suspiciousEpisode(rows[i], &content) {
+			links[at[i]].Source = &content.Source
+		}
 	}
 	return links, nil
 }
