@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/minio/highwayhash"
+
+	"github.com/annals-memory/annals/events/disk"
 )
 
 // The server first notes that a message is deleted, and then writes its block anew
@@ -62,7 +64,7 @@ func begin(dir string) error {
 	if err != nil {
 		return fmt.Errorf("note the start: %w", err)
 	}
-	if err := errors.Join(f.Sync(), f.Close(), syncDir(dir)); err != nil {
+	if err := errors.Join(f.Sync(), f.Close(), disk.SyncDir(dir)); err != nil {
 		return fmt.Errorf("note the start: %w", err)
 	}
 	return nil
@@ -116,7 +118,7 @@ func removeUnfinished(folder string) error {
 			return fmt.Errorf("remove unfinished block: %w", err)
 		}
 	}
-	return syncDir(folder)
+	return disk.SyncDir(folder)
 }
 
 // blocksOf returns the numbers of the blocks of a folder, in their order.
@@ -250,17 +252,5 @@ func replaceFile(name string, content []byte) error {
 	if err := os.Rename(tmp, name); err != nil {
 		return fmt.Errorf("rename: %w", err)
 	}
-	return syncDir(filepath.Dir(name))
-}
-
-// syncDir has what was created, renamed or removed in a directory on the disk.
-func syncDir(dir string) error {
-	d, err := os.Open(filepath.Clean(dir))
-	if err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	return nil
+	return disk.SyncDir(filepath.Dir(name))
 }

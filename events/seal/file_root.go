@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/annals-memory/annals/events/disk"
 )
 
 const rootMode fs.FileMode = 0o600
@@ -214,7 +216,7 @@ func createRoot(path string, src source, now time.Time) (err error) {
 			return
 		}
 		// Synced last, so that the temporary name is gone for good as well.
-		err = errors.Join(err, syncDir(dir))
+		err = errors.Join(err, disk.SyncDir(dir))
 	}()
 	if err := os.Link(aside, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("put root file in place: %w", err)
@@ -257,20 +259,6 @@ func writeRoot(f *os.File, data []byte) (err error) {
 	}
 	if err := f.Sync(); err != nil {
 		return fmt.Errorf("sync temporary root file: %w", err)
-	}
-	return nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(filepath.Clean(dir))
-	if err != nil {
-		return fmt.Errorf("open directory of root file: %w", err)
-	}
-	if err := d.Sync(); err != nil {
-		return errors.Join(fmt.Errorf("sync directory of root file: %w", err), d.Close())
-	}
-	if err := d.Close(); err != nil {
-		return fmt.Errorf("close directory of root file: %w", err)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/annals-memory/annals/events/disk"
 )
 
 // Names beside a root file, during a rotation.
@@ -111,7 +113,7 @@ func (r *FileRoot) replace(keys rootKeys) error {
 	if err := os.Link(r.path, former); err != nil {
 		return fmt.Errorf("keep former root file: %w", err)
 	}
-	if err := syncDir(filepath.Dir(r.path)); err != nil {
+	if err := disk.SyncDir(filepath.Dir(r.path)); err != nil {
 		return err
 	}
 	if err := r.crash(); err != nil {
@@ -126,7 +128,7 @@ func (r *FileRoot) replace(keys rootKeys) error {
 	if err := r.crash(); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(r.path))
+	return disk.SyncDir(filepath.Dir(r.path))
 }
 
 // tidy destroys what an interrupted rotation has left beside the file.
@@ -193,7 +195,7 @@ func buryFormerRoot(path string) error {
 		return nil
 	}
 	// The rename that took its place may not be durable yet.
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := disk.SyncDir(filepath.Dir(path)); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if err := overwriteRoot(f); err != nil {
@@ -227,5 +229,5 @@ func removeRoot(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove former root file: %w", err)
 	}
-	return syncDir(filepath.Dir(path))
+	return disk.SyncDir(filepath.Dir(path))
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"github.com/annals-memory/annals/events/disk"
 )
 
 const (
@@ -101,7 +103,7 @@ func keepSigner(dir string) error {
 	if err := os.Rename(filepath.Join(dir, nextFile), filepath.Join(dir, keyFile)); err != nil {
 		return fmt.Errorf("keep ledger key: %w", err)
 	}
-	return syncDir(dir)
+	return disk.SyncDir(dir)
 }
 
 // adoptSigner puts the key of a first start in place that was cut off behind its
@@ -171,16 +173,5 @@ func writeFile(path string, b []byte, mode fs.FileMode) (err error) {
 	if err := os.Rename(tmp, path); err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(filepath.Clean(dir))
-	if err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	return nil
+	return disk.SyncDir(filepath.Dir(path))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/annals-memory/annals/events/disk"
 	"github.com/annals-memory/annals/events/natslog"
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/tombstones/backup"
@@ -134,18 +135,18 @@ func beginRestore(data string) error {
 	if err := writeDurably(filepath.Join(data, restoringFile), []byte("A restore has begun and not ended. Remove this directory and restore again.\n")); err != nil {
 		return err
 	}
-	return syncDir(data)
+	return disk.SyncDir(data)
 }
 
 // endRestore takes the mark away once everything else is on the disk.
 func endRestore(data string) error {
-	if err := syncDir(data); err != nil {
+	if err := disk.SyncDir(data); err != nil {
 		return err
 	}
 	if err := os.Remove(filepath.Join(data, restoringFile)); err != nil {
 		return fmt.Errorf("end restore: %w", err)
 	}
-	return syncDir(data)
+	return disk.SyncDir(data)
 }
 
 func writeDurably(path string, b []byte) error {
@@ -159,17 +160,6 @@ func writeDurably(path string, b []byte) error {
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write file: %w", err)
-	}
-	return nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(filepath.Clean(dir))
-	if err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("sync directory: %w", err)
 	}
 	return nil
 }
