@@ -20,6 +20,8 @@ const (
 	AVX2
 	// AVX512 needs an amd64 processor with AVX-512 F, DQ and VL beside what AVX2 needs. It gives the same bits as AVX2.
 	AVX512
+	// NEON is what every arm64 processor has.
+	NEON
 )
 
 // String names the kernel, for logs and benchmarks.
@@ -33,6 +35,8 @@ func (k Kernel) String() string {
 		return "avx2"
 	case AVX512:
 		return "avx512"
+	case NEON:
+		return "neon"
 	}
 
 	return "kernel(" + strconv.Itoa(int(k)) + ")"
@@ -57,7 +61,7 @@ type Ops struct {
 func Kernels() []Kernel {
 	var list []Kernel
 
-	for _, k := range []Kernel{Generic, AVX2, AVX512} {
+	for _, k := range []Kernel{Generic, AVX2, AVX512, NEON} {
 		if _, ok := of(k); ok {
 			list = append(list, k)
 		}

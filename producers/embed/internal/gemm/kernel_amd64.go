@@ -15,7 +15,7 @@ func of(k Kernel) (Ops, bool) {
 	case AVX512:
 		return Ops{Kernel: k, Mul: gemmAVX512, Gelu: geluAVX2, Softmax: softmaxAVX2, expand: expandAVX512},
 			avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL
-	case Auto:
+	case Auto, NEON:
 	}
 
 	return Ops{}, false
@@ -36,21 +36,8 @@ func gemm8x16z(k uint64, a *float32, ldaBytes uint64, b, c *float32, ldcBytes ui
 func gemm1x16z(k uint64, a, b, c *float32)
 
 func gemmAVX2(c []float32, ldc int, a []float32, lda, m int, b Panels) {
-	if !b.fits(c, ldc, a, lda, m) {
-		return
-	}
-
-	for j := 0; j < b.cols; j += panelWidth {
-		panel := &b.data[j*b.rows]
-		i := 0
-
-		for ; i+4 <= m; i += 4 {
-			gemm4x16(uint64(b.rows), &a[i*lda], uint64(lda)*4, panel, &c[i*ldc+j], uint64(ldc)*4)
-		}
-
-		for ; i < m; i++ {
-			gemm1x16(uint64(b.rows), &a[i*lda], panel, &c[i*ldc+j])
-		}
+	if b.fits(c, ldc, a, lda, m) {
+		blocksOf4(c, ldc, a, lda, m, b)
 	}
 }
 

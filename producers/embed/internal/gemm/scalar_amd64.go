@@ -72,13 +72,3 @@ func expandAVX512(dst []float32, src []byte, scales []float32) {
 		expandAVX512x16(&dst[0], &src[0], &scales[0], rows)
 	}
 }
-
-// expandable is the number of rows, and panics unless there is room for them: assembly has no bounds checks of its own.
-func expandable(dst []float32, src []byte, scales []float32) uint64 {
-	rows := len(src) / panelWidth
-	if len(dst) < rows*panelWidth || len(scales) < panelWidth {
-		panic("gemm: panel is smaller than its shape")
-	}
-
-	return uint64(rows)
-}
