@@ -31,7 +31,7 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// EmbedderConfig is what an embedder is made of. All but FirstRetry is
+// EmbedderConfig is what an embedder is made of. All but Batch and FirstRetry is
 // required.
 type EmbedderConfig struct {
 	Follower   events.Follower
@@ -44,6 +44,8 @@ type EmbedderConfig struct {
 	// Logger gets an error that is being retried, and what cannot be opened:
 	// positions and causes, no text.
 	Logger *slog.Logger
+	// Batch is how many texts the model gets at once, at most; zero is 64.
+	Batch int
 	// FirstRetry is the pause after a first error, which then grows up to 30
 	// seconds; zero is 250 milliseconds.
 	FirstRetry time.Duration
@@ -77,11 +79,14 @@ func NewEmbedder(c EmbedderConfig) (*Embedder, error) {
 		c.Checkpoint == nil || c.Now == nil || c.Logger == nil {
 		return nil, ErrConfig
 	}
+	if c.Batch <= 0 {
+		c.Batch = maxEmbedBatch
+	}
 	if c.FirstRetry == 0 {
 		c.FirstRetry = firstRetry
 	}
 	return &Embedder{
-		c: c, model: c.Model.ID().Key(), batch: min(max(c.Model.MaxBatch(), 1), maxEmbedBatch),
+		c: c, model: c.Model.ID().Key(), batch: min(max(c.Model.MaxBatch(), 1), maxEmbedBatch, c.Batch),
 	}, nil
 }
 
@@ -153,6 +158,9 @@ func (e *Embedder) Run(ctx context.Context) error {
 func (e *Embedder) WaitFor(ctx context.Context, position uint64) error {
 	return e.done.waitFor(ctx, position)
 }
+
+// Position is up to where everything has been dealt with.
+func (e *Embedder) Position() uint64 { return e.done.at() }
 
 // texts are the records that need a vector as of a message: those in it, and
 // the candidates before it that it decides on. A candidate that was rejected, or

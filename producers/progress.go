@@ -26,6 +26,12 @@ func (p *progress) reach(position uint64) {
 	}
 }
 
+func (p *progress) at() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.position
+}
+
 func (p *progress) waitFor(ctx context.Context, position uint64) error {
 	for {
 		p.mu.Lock()

@@ -188,7 +188,7 @@ func TestTokenizers(t *testing.T) {
 	t.Parallel()
 	fields := Tokenizer{Name: "fields", Terms: strings.Fields}
 	halves := Tokenizer{Name: "halves", Terms: func(text string) (terms []string) {
-		for _, f := range strings.Fields(text) {
+		for f := range strings.FieldsSeq(text) {
 			terms = append(terms, f[:len(f)/2], f[len(f)/2:])
 		}
 		return terms
@@ -289,8 +289,7 @@ func TestForgetWhileBuilding(t *testing.T) {
 	rounds := 0
 	res, err := v.Build(t.Context(), Recipe{Model: otherModel, Tokenizer: words.Version, Place: PlaceStore}, func(Progress) {
 		rounds++
-		switch rounds {
-		case 1:
+		if rounds == 1 {
 			w.forgetEpisode(t, record)
 			v.waitFor(t, w.head)
 			denied("meanwhile", record)

@@ -145,6 +145,30 @@ func (v *Views) Recipe() Recipe {
 	return l.current().recipe
 }
 
+// Building is how far the next generation of the memories is, nil if none is built.
+func (v *Views) Building() *Build {
+	l, err := v.lane(Memories)
+	if err != nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.building == nil {
+		return nil
+	}
+	b := *l.building
+	return &b
+}
+
+// Head is the position of the last message of the log.
+func (v *Views) Head(ctx context.Context) (uint64, error) {
+	state, err := v.cfg.Log.State(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("ask log: %w", err)
+	}
+	return state.Last, nil
+}
+
 // Wanted is the recipe of memories that are begun, by the configuration. It differs from [Views.Recipe] where one is to be built.
 func (v *Views) Wanted() Recipe { return v.cfg.wanted() }
 

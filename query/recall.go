@@ -30,13 +30,7 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 	if err != nil {
 		return RecallAnswer{}, err
 	}
-	// The question is embedded before the snapshot: a slow model must not hold
-	// one open.
-	vector, lexicalOnly, err := s.embed(ctx, req.Query)
-	if err != nil {
-		return RecallAnswer{}, err
-	}
-	r, err := s.open(ctx, caller, req.WaitFor, events.RoleAgent, events.RoleReviewer, events.RoleAdmin)
+	r, asked, err := s.ask(ctx, caller, &req)
 	if err != nil {
 		return RecallAnswer{}, err
 	}
@@ -47,12 +41,12 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 	if req.Weights == nil && r.tuned.weights != nil {
 		weights, name = *r.tuned.weights, CategoryWeights
 	}
-	sid, results, withheld, err := s.recall(ctx, r, &req, weights, vector)
+	sid, results, withheld, err := s.recall(ctx, r, &req, weights, asked)
 	if err != nil {
 		return RecallAnswer{}, err
 	}
 	answer := RecallAnswer{
-		Position: r.snap.Position(), NothingRelevant: len(results)+withheld == 0, LexicalOnly: lexicalOnly, Results: results,
+		Position: r.snap.Position(), NothingRelevant: len(results)+withheld == 0, LexicalOnly: asked.lexicalOnly, Results: results,
 	}
 	if req.TokenBudget != nil {
 		cost := func(res Result) (int, error) { return s.tokens.count(res.Text) }
@@ -130,25 +124,9 @@ func (s *Service) stillThere(ctx context.Context, token, sid string) (held bool,
 	return fresh.Held(token, sid), nil
 }
 
-// embed makes the vector of a question. A model that fails costs the dense
-// channel, not the answer, and the answer says so.
-func (s *Service) embed(ctx context.Context, query string) (vector []float32, lexicalOnly bool, err error) {
-	if s.model == nil {
-		return nil, false, nil
-	}
-	vector, err = s.model.EncodeQuery(ctx, query)
-	if ctx.Err() != nil {
-		return nil, false, fmt.Errorf("embed question: %w", context.Cause(ctx))
-	}
-	if err != nil {
-		return nil, true, nil //nolint:nilerr // The answer carries it as lexical_only.
-	}
-	return vector, len(vector) == 0, nil
-}
-
 // recall returns up to k results, best first, the id of the subject, and how many
 // results were withheld from the caller.
-func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w Weights, vector []float32) (sid string, list []Result, withheld int, err error) {
+func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w Weights, asked question) (sid string, list []Result, withheld int, err error) {
 	none := []Result{}
 	if r.tenant == nil {
 		return "", none, 0, nil
@@ -162,7 +140,7 @@ func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w 
 			return sid, none, 0, nil
 		}
 	}
-	q, err := s.newSearch(r, req, sid, vector)
+	q, err := s.newSearch(r, req, sid, asked)
 	if err != nil {
 		return "", nil, 0, err
 	}

@@ -59,7 +59,7 @@ type search struct {
 // newSearch turns a request into what the index is asked. With a time of its
 // own for each kind of memory, each kind is a query of its own; the statistics
 // of words are those of tenant and subjects in any case, so that scores compare.
-func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, vector []float32) (*search, error) {
+func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, asked question) (*search, error) {
 	kinds, err := parseKinds(req.Kinds)
 	if err != nil {
 		return nil, err
@@ -88,10 +88,7 @@ func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, vector [
 	for _, term := range terms {
 		question[term] = true
 	}
-	q := index.Query{Filter: filter, Terms: r.terms(terms), Vector: vector}
-	if len(vector) > 0 {
-		q.Model = s.model.Key()
-	}
+	q := index.Query{Filter: filter, Terms: r.terms(r.snap.Terms(req.Query)), Vector: asked.vector, Model: asked.model}
 	out := &search{
 		reading: r, words: question, occurred: req.Occurred, at: req.AsOf.Or(r.now), asOf: req.AsOf != nil,
 	}

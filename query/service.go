@@ -59,6 +59,9 @@ type Config struct {
 	Traces Traces
 	// Model is optional: without one only words are searched for.
 	Model Encoder
+	// Others finds the encoders of other models, by which a search index may have been
+	// made before; nil knows none.
+	Others func(key string) (Encoder, bool)
 	// Now is the clock that freshness, expiry and "current" go by.
 	Now func() time.Time
 	// Weights are by name; [DefaultWeightsName] has a default.
@@ -84,6 +87,7 @@ type Service struct {
 	log      events.AggregateReader
 	traces   Traces
 	model    Encoder
+	others   func(key string) (Encoder, bool)
 	now      func() time.Time
 	named    map[string]Weights
 	horizons map[string]time.Duration
@@ -108,7 +112,7 @@ func New(c Config) (*Service, error) {
 		}
 	}
 	return &Service{
-		views: c.Views, keys: c.Keys, log: c.Log, traces: c.Traces, model: c.Model, now: c.Now,
+		views: c.Views, keys: c.Keys, log: c.Log, traces: c.Traces, model: c.Model, others: c.Others, now: c.Now,
 		named: named, horizons: maps.Clone(c.Horizons), tuner: c.Tuner, scanner: c.Scanner, tokens: newCounter(), quarantine: c.Quarantine, deadlines: c.Deadlines,
 	}, nil
 }

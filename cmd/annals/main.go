@@ -56,6 +56,7 @@ type cli struct {
 	Rotate       rotateCmd       `cmd:"" name:"rotate-root" help:"Give the root a fresh key; older copies of the keys are dead then."`
 	Policy       policyCmd       `cmd:"" help:"Check, activate, show or simulate the policy that decides on candidates."`
 	Retain       retainCmd       `cmd:"" name:"retention" help:"Show what the retention schedule ends."`
+	Embed        embedCmd        `cmd:"" help:"Show or change the model by which memories are searched, while they are."`
 	Replay       replayCmd       `cmd:"" help:"Rebuild a view from the log and compare digests."`
 	Verify       verifyCmd       `cmd:"" help:"Compare the log with its ledger, and every view with a fresh fold of the log."`
 	Prove        proveCmd        `cmd:"" help:"Prove that the signed tree covers a position of the log."`

@@ -36,6 +36,16 @@ type projection struct {
 	Parked     int    `json:"parked"`
 	Unopened   int    `json:"unopened"`
 	Healthy    bool   `json:"healthy"`
+	Recipe     *struct {
+		Model     string `json:"model"`
+		Tokenizer string `json:"tokenizer"`
+		Place     string `json:"place"`
+	} `json:"recipe,omitempty"`
+	Building *struct {
+		Generation uint64 `json:"generation"`
+		Position   uint64 `json:"position"`
+		Target     uint64 `json:"target"`
+	} `json:"building,omitempty"`
 }
 
 type operation struct {
@@ -193,9 +203,15 @@ func (statusCmd) Run(ctx context.Context, c *cli, t terminal) error {
 			}
 			err := say(t, "%-9s %s  generation %d  at %d of %d  %d records  %d parked  digest %.12s\n",
 				p.Projection, health, p.Generation, p.Position, p.Head, p.Records, p.Parked, p.Digest)
+			if err == nil && p.Building != nil {
+				err = say(t, "%-9s builds generation %d  at %d of %d\n", "", p.Building.Generation, p.Building.Position, p.Building.Target)
+			}
 			if err != nil {
 				return err
 			}
+		}
+		if err := sayChange(ctx, s, t); err != nil {
+			return err
 		}
 		if !well {
 			return errUnhealthy

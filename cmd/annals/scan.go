@@ -114,7 +114,7 @@ func (c *cli) dumpHeap(ctx context.Context, t terminal) (_ *scan.HeapDump, unrea
 	if !node.Exists(c.Data) {
 		return nil, heapOfNone, nil
 	}
-	n, err := node.Open(ctx, node.Options{Data: c.Data, KeepAll: true, Logger: c.logger(t)})
+	n, err := node.Open(ctx, node.Options{Data: c.Data, KeepAll: true, KeepModel: true, Logger: c.logger(t)})
 	if errors.Is(err, node.ErrLocked) {
 		return nil, heapOfOther, nil
 	}

@@ -19,6 +19,7 @@ type serveCmd struct {
 	Replicas     int           `help:"Replicas of each stream on an external cluster." default:"1"`
 	RootRotation time.Duration `help:"Give the root a fresh key when the one it has is as old as this, such as 720h: older copies of the keys are dead then. By default never." placeholder:"DURATION"`
 	Retention    string        `help:"How long memories are kept: a YAML file; without it for ever." type:"existingfile" placeholder:"FILE"`
+	Embed        string        `help:"Model that embeds: one that is built in, or endpoint for that of --embed-url; without it that one, or else the built-in default. Another one than before takes over when all is embedded, see annals embed." placeholder:"NAME"`
 	EmbedURL     string        `help:"OpenAI-compatible endpoint for embeddings; without it the built-in model." placeholder:"URL"`
 	EmbedModel   string        `help:"Model at that endpoint."`
 	EmbedKey     string        `help:"Key for that endpoint." env:"ANNALS_EMBED_KEY"`
@@ -83,7 +84,7 @@ func (k serveCmd) Run(ctx context.Context, c *cli, t terminal) (err error) {
 	n, err := node.Open(ctx, node.Options{
 		Qdrant: index,
 		Data:   c.Data, Durability: k.Durability, NATS: k.NATS, NATSListen: k.NATSListen, Replicas: k.Replicas,
-		EmbedURL: k.EmbedURL, EmbedModel: k.EmbedModel, EmbedKey: k.EmbedKey, EmbedDim: k.EmbedDim,
+		Embed: k.Embed, EmbedURL: k.EmbedURL, EmbedModel: k.EmbedModel, EmbedKey: k.EmbedKey, EmbedDim: k.EmbedDim,
 		Retention: schedule, RootRotation: k.RootRotation, Logger: log, Version: version(), Recover: true,
 	})
 	if err != nil {

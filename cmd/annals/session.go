@@ -40,7 +40,7 @@ func (c *cli) open(ctx context.Context, t terminal) (*session, error) {
 	if c.existing && !node.Exists(c.Data) {
 		return nil, fmt.Errorf("%w: there is nothing in %s", errMisuse, c.Data)
 	}
-	n, err := node.Open(ctx, node.Options{Data: c.Data, Retention: c.schedule, KeepAll: true, Logger: c.logger(t)})
+	n, err := node.Open(ctx, node.Options{Data: c.Data, Retention: c.schedule, KeepAll: true, KeepModel: true, Logger: c.logger(t)})
 	if err := c.served(err); err != nil {
 		return nil, err
 	}

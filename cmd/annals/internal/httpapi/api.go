@@ -39,6 +39,8 @@ type Config struct {
 	// RotateRoot gives the root a fresh key; alone says that no other process has
 	// it open.
 	RotateRoot func(ctx context.Context, alone bool) (RootRotation, error)
+	// Embeddings choose the model of the memories.
+	Embeddings Embeddings
 	// Damage is what is wrong with the log, nil if nothing is known to be.
 	Damage func() *ledger.DamageError
 	// Ready returns why the node cannot serve, or nil.
@@ -67,6 +69,7 @@ func New(c Config) (*API, error) {
 	a.keys()
 	a.retaining()
 	a.policies()
+	a.embedding()
 	a.sources()
 	var err error
 	if a.doc, err = openAPI(a.routes, c.Version); err != nil {

@@ -186,19 +186,21 @@ type Projections struct {
 // Health is the answer of the health calls.
 type Health struct {
 	Status string `json:"status"`
+	// Detail is what goes on beside and takes no node out of service.
+	Detail string `json:"detail,omitempty"`
 }
 
 func (a *API) operate() {
 	admin := []events.Role{events.RoleAdmin}
 	operators := []events.Role{events.RoleAdmin, events.RoleAuditor}
 	add(a, Route{Method: http.MethodGet, Path: "/healthz", Summary: "The process runs.", Recovery: true},
-		func(context.Context, Request[None]) (Health, error) { return Health{"ok"}, nil })
+		func(context.Context, Request[None]) (Health, error) { return Health{Status: "ok"}, nil })
 	add(a, Route{Method: http.MethodGet, Path: "/readyz", Summary: "The log answers and every view is healthy and near its head.", Recovery: true},
 		func(ctx context.Context, _ Request[None]) (Health, error) {
 			if err := a.core.Ready(ctx); err != nil {
 				return Health{}, err
 			}
-			return Health{"ready"}, nil
+			return Health{Status: "ready", Detail: a.core.Embeddings.Changing()}, nil
 		})
 	a.routes = append(a.routes, Route{
 		Method: http.MethodGet, Path: "/openapi.json", Summary: "This document.", Status: http.StatusOK, Recovery: true,

@@ -47,6 +47,7 @@ func actions() []action {
 		{"read everything", 4, (*caller).lookAround, false},
 		{"replay", 3, (*caller).replay, false},
 		{"embed later", 4, (*caller).embedLater, false},
+		{"change the model", 4, (*caller).changeModel, false},
 		{"restart", 1, (*caller).restartNode, false},
 		{"forget an episode", 6, (*caller).forgetEpisode, true},
 		{"forget a fact", 5, (*caller).forgetFact, true},
@@ -384,6 +385,15 @@ func (c *caller) replay() {
 	list := c.f.Views().Status(c.ctx)
 	view := list[c.rng.IntN(len(list))].Projection
 	c.call(c.ctx, c.tenant, http.MethodPost, "/v1/projections/"+view+"/replay", obj{})
+}
+
+// changeModel has the next generation built with another model, or gives that up for the one before.
+func (c *caller) changeModel() {
+	name := c.model.ID().Model
+	if c.rng.IntN(2) == 0 {
+		name = secondModel
+	}
+	c.call(c.ctx, c.tenant, http.MethodPost, "/v1/embedding", obj{"model": name})
 }
 
 func (c *caller) embedLater() { c.model.hold(c.rng.IntN(2) == 0) }

@@ -110,7 +110,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	m := &lateModel{Embedder: model(t), asked: map[string][][]float32{}}
 	w := &world{history: newHistory(), seed: seed, model: m, tokens: map[string]string{}}
 	logger := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
-	w.f = openWith(t, node.Options{Durability: "process", Model: m, Logger: logger})
+	w.f = openWith(t, node.Options{Durability: "process", Model: m, Models: []embed.Embedder{renamed{m, secondModel}}, Logger: logger})
 	t.Cleanup(func() { m.hold(false) })
 	for _, tenant := range []string{"a", "a-b"} {
 		w.tokens[tenant] = w.f.token(tenant)

@@ -113,7 +113,7 @@ func (n *Node) openDoor(o Options) error {
 	n.api, err = httpapi.New(httpapi.Config{
 		Gateway: n.gateway, Query: n.query, Eraser: n.eraser, Views: n.views, Authority: n.authority,
 		Forgetter: n.forgetter, Exporter: n.exporter, Retention: n.keeper, Simulator: n.simulator,
-		Ledger: n.ledger, Anchor: n.anchor, Backup: n.backup, RotateRoot: n.rotator.Rotate, Damage: n.Damage,
+		Embeddings: n.embeddings, Ledger: n.ledger, Anchor: n.anchor, Backup: n.backup, RotateRoot: n.rotator.Rotate, Damage: n.Damage,
 		Ready: n.Ready, CaughtUp: func() bool { return !n.behind.Load() }, Logger: o.Logger, Now: time.Now, NewID: newID, Version: o.Version,
 	})
 	if err != nil {

@@ -26,8 +26,6 @@ import (
 	"github.com/annals-memory/annals/events/seal"
 	"github.com/annals-memory/annals/producers"
 	"github.com/annals-memory/annals/producers/embed"
-	"github.com/annals-memory/annals/producers/embed/openai"
-	"github.com/annals-memory/annals/producers/embed/uselite"
 	"github.com/annals-memory/annals/producers/guard"
 	"github.com/annals-memory/annals/projectors"
 	"github.com/annals-memory/annals/projectors/index/qdrantindex"
@@ -52,8 +50,14 @@ type Options struct {
 	// EmbedURL names an OpenAI-compatible endpoint; "" is the built-in model.
 	EmbedURL, EmbedModel, EmbedKey string
 	EmbedDim                       int
-	// Model embeds in place of both; nil is what EmbedURL says.
-	Model embed.Embedder
+	// Embed names the model; "" is the one at EmbedURL, if there is one, or else the
+	// default of those that are built in.
+	Embed string
+	// Model embeds in place of both; nil is what Embed says. Models can be changed to.
+	Model  embed.Embedder
+	Models []embed.Embedder
+	// KeepModel goes on with the model that the directory has, whatever the others say.
+	KeepModel bool
 	// Retention is how long memories are kept; nil is for ever.
 	Retention *retention.Schedule
 	// KeepAll says that Retention is for previews alone and ends nothing.
@@ -75,22 +79,22 @@ type Options struct {
 
 // Node is one process's whole Annals.
 type Node struct {
-	data      string
-	lock      *flock.Flock
-	server    *natslog.Server
-	conn      *nats.Conn
-	log       *natslog.Log
-	keys      *seal.Keyring
-	rotator   *rotator
-	authority *auth.Authority
-	local     string
-	gateway   *producers.Gateway
-	embedder  *producers.Embedder
-	sweeper   *producers.Sweeper
-	views     *projectors.Views
-	qdrant    *qdrantindex.Client // nil if the search index is in the views
-	query     *query.Service
-	ledger    *ledger.Ledger
+	data       string
+	lock       *flock.Flock
+	server     *natslog.Server
+	conn       *nats.Conn
+	log        *natslog.Log
+	keys       *seal.Keyring
+	rotator    *rotator
+	authority  *auth.Authority
+	local      string
+	gateway    *producers.Gateway
+	embeddings *embeddings
+	sweeper    *producers.Sweeper
+	views      *projectors.Views
+	qdrant     *qdrantindex.Client // nil if the search index is in the views
+	query      *query.Service
+	ledger     *ledger.Ledger
 	// endLedger makes a last checkpoint, once there is a ledger.
 	endLedger func() error
 	source    backup.Source
@@ -148,7 +152,7 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 	if n.local, err = ReadLocalToken(o.Data); err != nil {
 		return nil, err
 	}
-	model, err := openModel(ctx, o)
+	known, asked, err := openModels(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -162,25 +166,7 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 	if err := n.openKeys(ctx, o, streams); err != nil {
 		return nil, err
 	}
-	return n, n.openCore(ctx, o, streams, model)
-}
-
-func openModel(ctx context.Context, o Options) (embed.Embedder, error) {
-	if o.Model != nil {
-		return o.Model, nil
-	}
-	if o.EmbedURL == "" {
-		m, err := uselite.New()
-		if err != nil {
-			return nil, fmt.Errorf("load the built-in model: %w", err)
-		}
-		return m, nil
-	}
-	m, err := openai.New(ctx, openai.Config{BaseURL: o.EmbedURL, Model: o.EmbedModel, APIKey: o.EmbedKey, Dim: o.EmbedDim})
-	if err != nil {
-		return nil, fmt.Errorf("embedding endpoint: %w", err)
-	}
-	return m, nil
+	return n, n.openCore(ctx, o, streams, known, asked)
 }
 
 // openLog starts or reaches the log.
@@ -276,7 +262,7 @@ func isEmpty(ctx context.Context, rows seal.Rows) (bool, error) {
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // openCore makes what works on log and keys, in the order of the data's way.
-func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams, model embed.Embedder) error {
+func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams, known *models, asked string) error {
 	var err error
 	scanner := guard.Default() // takes tens of milliseconds to make
 	n.suppressed, err = suppression.New(suppression.Config{Log: n.log, Now: time.Now, NewID: newID})
@@ -298,12 +284,9 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	if err != nil {
 		return fmt.Errorf("identify the log: %w", err)
 	}
-	done := producers.FileCheckpoint(filepath.Join(o.Data, embedDir), state.Identity, model.ID().Key())
-	n.embedder, err = producers.NewEmbedder(producers.EmbedderConfig{
-		Follower: n.log, Appender: n.log, Keys: n.keys, Model: model, Checkpoint: done, Now: time.Now, Logger: o.Logger,
-	})
+	model, err := known.open(asked)
 	if err != nil {
-		return fmt.Errorf("embedder: %w", err)
+		return err
 	}
 	n.sweeper, err = producers.NewSweeper(producers.SweeperConfig{
 		Log: n.log, Keys: n.keys, Quarantine: streams.Quarantine(), Now: time.Now, Logger: o.Logger,
@@ -323,8 +306,11 @@ func (n *Node) openCore(ctx context.Context, o Options, streams *natslog.Streams
 	if err != nil {
 		return fmt.Errorf("views: %w", err)
 	}
+	if n.embeddings, err = openEmbeddings(o, known, asked, state.Identity, n.views, n.keys, n.log); err != nil {
+		return fmt.Errorf("embeddings: %w", err)
+	}
 	n.queryConfig = query.Config{
-		Views: n.views, Keys: n.keys, Log: n.log, Traces: traces{n.gateway}, Model: encoder{model}, Now: time.Now,
+		Views: n.views, Keys: n.keys, Log: n.log, Traces: traces{n.gateway}, Model: encoder{model}, Others: n.embeddings.encoder, Now: time.Now,
 		Tuner: inForce{n.gateway}, Quarantine: quarantined{streams.Quarantine()}, Deadlines: inForce{n.gateway}, Scanner: scanner,
 	}
 	n.query, err = query.New(n.queryConfig)
@@ -368,7 +354,7 @@ func (n *Node) Run(ctx context.Context) error {
 func (n *Node) work(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for name, run := range map[string]func(context.Context) error{
-		"views": n.views.Run, "embedder": n.embedder.Run, "quarantine": n.sweeper.Run, "tombstones": n.eraser.Run, "operations": n.api.Run,
+		"views": n.views.Run, "embedder": n.embeddings.Run, "quarantine": n.sweeper.Run, "tombstones": n.eraser.Run, "operations": n.api.Run,
 		"keys": n.evictExpired, "ledger": n.ledger.Run, "retention": n.runRetention,
 		"root": n.rotator.Run,
 	} {
@@ -489,7 +475,7 @@ func (n *Node) Settle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("settle: %w", err)
 	}
-	if err := n.embedder.WaitFor(ctx, state.Last); err != nil {
+	if err := n.embeddings.WaitFor(ctx, state.Last); err != nil {
 		return fmt.Errorf("settle: %w", err)
 	}
 	if state, err = n.log.State(ctx); err != nil { // with the vectors
