@@ -65,6 +65,8 @@ type engine struct {
 	sums map[string]*subjectSum
 	// clearings are what is not cleared, the oldest first.
 	clearings []*clearing
+	// gather is how many chunks go into one batch, for a generation that serves nobody yet; less than two is each into its own.
+	gather, gathered int
 	// publish is told the state after each batch that was applied.
 	publish func(viewState)
 }
@@ -128,6 +130,9 @@ func (e *engine) apply(ctx context.Context, c *chunk) error {
 		}
 	}
 	e.state.position, e.state.commit = c.last.position, c.last.commit
+	if e.gathered++; e.gathered < e.gather {
+		return nil
+	}
 	return e.commit(ctx)
 }
 
@@ -161,7 +166,7 @@ func (e *engine) try(ctx context.Context, it *item) error {
 
 // commit applies the batch with the state.
 func (e *engine) commit(ctx context.Context) error {
-	e.settle = false
+	e.settle, e.gathered = false, 0
 	if err := e.folder.flush(ctx, e.b); err != nil {
 		return err
 	}

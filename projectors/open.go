@@ -60,6 +60,8 @@ type tenantKeys struct {
 	terms  []byte
 	hasher token.Hasher
 	cut    func(text string) []string
+	// known are the tokens of the terms of one chunk: hashing costs more than looking.
+	known map[string]uint64
 }
 
 // prepare opens what the fold will need of each commit. What a content that cannot be opened means is for the fold to say,
@@ -174,7 +176,7 @@ func (c *contents) finish(ctx context.Context, q *request, res seal.Result, keys
 		if err != nil {
 			return opened{}, fmt.Errorf("find tenant: %w", err)
 		}
-		k = &tenantKeys{terms: t.TermKey(), hasher: t, cut: c.terms}
+		k = &tenantKeys{terms: t.TermKey(), hasher: t, cut: c.terms, known: make(map[string]uint64)}
 		keys[tenant] = k
 	}
 	return q.finish(res.Plaintext, k), nil
@@ -248,7 +250,11 @@ func openText(text string, k *tenantKeys) opened {
 	for _, w := range list {
 		i, ok := at[w]
 		if !ok {
-			term := words.Key(k.terms, w)
+			term, hashed := k.known[w]
+			if !hashed {
+				term = words.Key(k.terms, w)
+				k.known[w] = term
+			}
 			if i, ok = seen[term]; !ok {
 				i = len(o.terms)
 				seen[term] = i

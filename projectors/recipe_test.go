@@ -426,3 +426,46 @@ func TestReadAheadOfSwitch(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestBuildInLargeBatches holds that a build, whose batches take several chunks of the log, comes to what was folded chunk by
+// chunk, with what needs a batch of its own in between, and that what it has taken over is written as it comes.
+func TestBuildInLargeBatches(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 3*chunkMessages + chunkMessages/2 {
+		c := w.capture(t, "acme", "anna", "note")
+		switch i % 700 {
+		case 100:
+			p := w.proposal(t, "acme", "anna", "city", "Berlin", day(i%300), c)
+			w.promote(t, "acme", w.id("city"), p, since(day(i%300)))
+		case 300:
+			w.embed(t, c.tenant, c.sid, c.class, c.id, events.KindEpisode, unit(uint64(i), testDim))
+		case 500:
+			w.forgetEpisode(t, c)
+		}
+	}
+	w.capture(t, "acme", "ben", "other")
+	w.forgetSubject(t, "acme", "ben")
+	v := start(t, w.config(vfs.NewMem()))
+	defer v.close(t)
+	v.waitFor(t, w.head)
+	res, err := v.Replay(t.Context(), Memories, nil)
+	if err != nil || res.Old != res.New || res.Position != w.head {
+		t.Fatalf("replay: %+v %v", res, err)
+	}
+	after := w.capture(t, "acme", "cleo", "after")
+	v.waitFor(t, w.head)
+	with(t, v.Views, func(s *Snapshot) {
+		tenant := w.tenant(t, "acme").Token()
+		if _, err := s.Episode(tenant, after.id); err != nil {
+			t.Errorf("what came after: %v", err)
+		}
+		if got := nearest(t, s, tenant, testModel, 300); got == "" {
+			t.Error("a vector is missing")
+		}
+	})
+	if res, err := v.Verify(t.Context(), Memories, nil); err != nil || !res.OK {
+		t.Errorf("verify: %+v %v", res, err)
+	}
+	checkViews(t, v.Views, w.model(t, w.head))
+}

@@ -17,6 +17,10 @@ const closeEnough = 256
 // leaves less to fold while the view is held, but there may be no end to them.
 const maxRounds = 8
 
+// buildChunks is how many chunks of the log a generation that serves nobody takes into one batch: the blocks of the search index
+// that many of its documents share, those of frequent terms above all, are rewritten for each batch.
+const buildChunks = 8
+
 // builder folds the log from its beginning into a generation that serves nobody yet.
 type builder struct {
 	l        *lane
@@ -38,6 +42,7 @@ func (l *lane) builder(ctx context.Context, g *generation, identity string, prog
 	if err := e.begin(ctx, identity); err != nil {
 		return nil, err
 	}
+	e.gather = buildChunks
 	if progress == nil {
 		progress = func(Progress) {}
 	}
@@ -204,7 +209,7 @@ func (l *lane) handOver(ctx context.Context, b *builder) (ReplayResult, error) {
 	if err := b.g.db.Flush(); err != nil {
 		return res, errors.Join(fmt.Errorf("flush generation: %w", err), b.g.retire())
 	}
-	b.e.publish = l.publish
+	b.e.publish, b.e.gather = l.publish, 1
 	if err := l.swap(b.g, b.e.state); err != nil {
 		return res, err
 	}
