@@ -95,3 +95,17 @@ func TestLendKeepsBounds(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkLend is all that neighbours cost a recall: twice the depth of a channel is the most that is found.
+func BenchmarkLend(b *testing.B) {
+	list := make([]ranked, 2*firstDepth)
+	for i := range list {
+		list[i] = turn(fmt.Sprintf("01a22fa8-af3d-76b3-b907-%012d", i), fmt.Sprintf("s%02d", i%16), int64(i*7919%1000), 0.3)
+	}
+	for b.Loop() {
+		for i := range list {
+			list[i].components.Relevance = 0.3
+		}
+		lend(list)
+	}
+}
