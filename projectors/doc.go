@@ -19,6 +19,8 @@
 //     masked from every read.
 //   - A new revision of a source retires what was taken from the one before by one row, however much that is: what is current
 //     is told of each memory when it is read, by its snapshot. See [Snapshot.Sources].
+//   - A search index has vectors of one model and terms of one tokenizer. Another one is made beside it and takes its place in
+//     one step; what reads a [Snapshot] reads one of them to its end. See [Views.Build].
 //   - Folds read no clock, no random number and no map order. Equal logs give equal digests.
 //   - The memory a view takes does not grow with the log.
 //
