@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// MaxWhereDepth is how deep the conditions of a [Where] may be nested.
-	MaxWhereDepth = 64
+	// MaxWhereDepth is how deep the conditions of a [Where] may be nested: what every backend can send to where it searches.
+	MaxWhereDepth = 32
 	// MaxWhereNodes is the greatest number of conditions in a [Where], those that hold others included.
 	MaxWhereNodes = 8192
 )

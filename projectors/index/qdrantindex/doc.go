@@ -40,5 +40,5 @@
 // see several instants, and a query beside a write may find one document as it was and another as it is. A tenant's dimension
 // of a model stays, in a point of its own, after the last of its vectors. There must be one writer at a time, which nothing
 // here enforces, and the bytes of what was removed leave the server's disk when it optimizes its segments, which cannot be
-// asked for. A condition that changes between and and or more than forty times is refused.
+// asked for.
 package qdrantindex

@@ -11,7 +11,8 @@ import (
 	"github.com/annals-memory/annals/projectors/index"
 )
 
-// maxDepth keeps a filter within the hundred levels of nesting that readers of messages stop at: each filter is two.
+// maxDepth keeps a filter within the hundred levels of nesting that readers of messages stop at: each filter is two. What
+// [index.MaxWhereDepth] lets through is within it.
 const maxDepth = 40
 
 // scopeOf is the tenant's documents of the subjects of the filter, from which lexical statistics are taken.
