@@ -167,6 +167,9 @@ const (
 	VerdictReject  Verdict = "rejected"
 	// VerdictEdit replaces the candidate by an edited one, which is approved.
 	VerdictEdit Verdict = "edited"
+	// VerdictWithdraw stands among the reviews of a slot where a reviewer has taken its
+	// own back and others' stand. No event has it.
+	VerdictWithdraw Verdict = "withdrawn"
 )
 
 // FactReviewed is what a reviewer, who is the commit's principal, said of a
@@ -187,8 +190,9 @@ type ReviewContent struct {
 	Note string `json:"note"`
 }
 
-// FactReopened takes the last review of a candidate back: it waits for a review
-// again and is true at no time.
+// FactReopened takes the reviews of a candidate back: it waits for a review again and
+// is true at no time. While it waits still, and the commit's principal is not the only
+// one who has reviewed it, what the others have said stands.
 type FactReopened struct {
 	Fact string `json:"fact"`
 }

@@ -36,8 +36,8 @@ type SlotFact struct {
 	// ChangedAt and ChangedTime are those of the last commit that touched it.
 	ChangedAt   uint64    `json:"changed_at"`
 	ChangedTime time.Time `json:"changed_time"`
-	// Reviews are those of the candidate, oldest first. The last one before
-	// Reopened, which is a position, was taken back.
+	// Reviews are those of the candidate, oldest first. Those before Reopened, which is
+	// a position, were taken back, as were those that their reviewer has withdrawn.
 	Reviews  []Review `json:"reviews,omitempty"`
 	Reopened uint64   `json:"reopened,omitempty"`
 	// Retraction is the sealed reason of a retraction.
@@ -59,11 +59,31 @@ func (*Review) isEvent(struct{}) {} //nolint:unused // it is there to hide the p
 
 // Standing are the reviews that were not taken back.
 func (f *SlotFact) Standing() []Review {
-	i := slices.IndexFunc(f.Reviews, func(r Review) bool { return r.Position > f.Reopened })
-	if i < 0 {
-		return nil
+	var list []Review
+	for _, r := range f.Reviews {
+		switch {
+		case r.Position <= f.Reopened:
+		case r.Verdict == VerdictWithdraw:
+			list = slices.DeleteFunc(list, func(said Review) bool { return said.Reviewer == r.Reviewer })
+		default:
+			list = append(list, r)
+		}
 	}
-	return f.Reviews[i:]
+	return list
+}
+
+// withdraws reports whether a reviewer who takes its review back is one of several of a
+// candidate that waits.
+func (f *SlotFact) withdraws(reviewer string) bool {
+	standing := f.Standing()
+	own := func(r Review) bool { return r.Reviewer == reviewer }
+	return f.Status == StatusCandidate && slices.ContainsFunc(standing, own) &&
+		slices.ContainsFunc(standing, func(r Review) bool { return !own(r) })
+}
+
+// Stands reports whether what a reviewer said at a position was not taken back.
+func (f *SlotFact) Stands(reviewer string, position uint64) bool {
+	return slices.ContainsFunc(f.Standing(), func(r Review) bool { return r.Reviewer == reviewer && r.Position == position })
 }
 
 // isEvent keeps SlotFact out of the union of events, which the event that it
@@ -206,6 +226,12 @@ func (s *Slot) apply(e Event, r Recorded) string {
 		})
 	case FactReopened:
 		return s.on(e.Fact, func(f *SlotFact) {
+			if f.withdraws(r.Principal) {
+				f.Reviews = append(f.Reviews, Review{
+					FactReviewed: FactReviewed{Fact: e.Fact, Verdict: VerdictWithdraw}, Reviewer: r.Principal, Position: r.Position, RecordedAt: r.RecordedAt,
+				})
+				return
+			}
 			f.Status, f.Valid, f.Decision, f.Reopened = StatusCandidate, nil, FactDecided{}, r.Position
 		})
 	case FactRestored:

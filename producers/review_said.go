@@ -20,11 +20,11 @@ func standsAs(f *events.SlotFact) *events.SlotFact {
 }
 
 // isOver says whether this command has said what its reviewer thinks and the
-// candidate has been decided on, or reopened, since. What it said is never said
+// candidate has been decided on since, or that was taken back. What it said is never said
 // again: that would have one key take effect twice.
 func (v *review) isOver(f *events.SlotFact) bool {
 	return v.said != nil && v.then != nil && f != nil &&
-		(f.Status != events.StatusCandidate || f.Reopened >= v.said.Position)
+		(f.Status != events.StatusCandidate || !f.Stands(v.principal, v.said.Position))
 }
 
 // saidBefore is the first answer to an approval that was not the last. One that

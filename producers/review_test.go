@@ -476,6 +476,63 @@ func TestTwoApprovals(t *testing.T) {
 	})
 }
 
+// Of several approvals that wait for one more each is its reviewer's to take back, by
+// whomever the others are, and the key under which it was given does not give it again.
+func TestWithdrawOneOfSeveral(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store) {
+		f := s.open(t)
+		admin := reviewer("ada")
+		admin.Roles = []events.Role{events.RoleAdmin}
+		text := strings.Replace(twoApprovals, "approvals: 2", "approvals: 3", 1)
+		if _, err := f.ActivatePolicy(t.Context(), admin, producers.PolicyName, producers.PolicyRequest{Text: text}); err != nil {
+			t.Fatal(err)
+		}
+		unsure := claim(`"Paris"`, day(5), f.capture("maria", "Perhaps I live in Paris."))
+		unsure.Confidence = new(0.3)
+		c := f.propose(unsure).CandidateID
+		req := producers.ReviewRequest{ContentHash: f.hashOf(c)}
+		first, err := f.Approve(t.Context(), reviewer("rita"), "key", c, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := f.approve("rob", c); r.Approvals != 2 || r.Needed != 3 {
+			t.Fatalf("control: %+v", r)
+		}
+		stand := func() (who []string) {
+			for _, r := range f.slot().Find(c).Standing() {
+				who = append(who, r.Reviewer)
+			}
+			return who
+		}
+		both := stand()
+		undone, err := f.UndoReview(t.Context(), reviewer("rita"), "undo", c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(both[1:], stand()); diff != "" {
+			t.Errorf("what stands (-want +got):\n%s", diff)
+		}
+		if again, err := f.UndoReview(t.Context(), reviewer("rita"), "undo", c); err != nil || again != undone {
+			t.Errorf("again: %+v %v", again, err)
+		}
+		if again, err := f.Approve(t.Context(), reviewer("rita"), "key", c, req); err != nil || again.Approvals != first.Approvals || len(stand()) != 1 {
+			t.Errorf("the key gives it again: %+v %v", again, err)
+		}
+		for _, who := range []string{"rita", "iris"} { // who has nothing that stands
+			if _, err := f.UndoReview(t.Context(), reviewer(who), "", c); !errors.Is(err, events.ErrConflict) || len(stand()) != 1 {
+				t.Errorf("%s takes back what is another's: %v", who, err)
+			}
+		}
+		if r := f.approve("iris", c); r.Approvals != 2 || r.Decision != events.DecisionReview {
+			t.Errorf("a withdrawn approval counts: %+v", r)
+		}
+		if r := f.approve("rita", c); r.Approvals != 3 || r.Decision != events.DecisionPromote {
+			t.Errorf("approved anew: %+v", r)
+		}
+	})
+}
+
 // An edit that the gates reject leaves nothing, and what was edited waits still.
 func TestRejectedEdit(t *testing.T) {
 	t.Parallel()

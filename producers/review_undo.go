@@ -18,10 +18,9 @@ const UndoWindow = 24 * time.Hour
 // that is the decision as a whole, with all approvals that it rests on: it waits again
 // and is true at no time, and what it had superseded is true again as before. An edit
 // is taken back as a whole, by either of its candidates. While it waits for more
-// approvals, it is the caller's own approval; where another reviewer's stands as well,
-// or alone, it is an *events.ConflictError, as it is where nothing stands. Later than [UndoWindow], and when
-// something that is true has changed in the slot since, it is an
-// *events.ConflictError. Who may is who may review.
+// approvals, it is the caller's own, whatever others have said; where none of it stands
+// it is an *events.ConflictError. So it is later than [UndoWindow], and of a decision
+// when something that is true has changed in the slot since. Who may is who may review.
 func (g *Gateway) UndoReview(ctx context.Context, caller events.Caller, key, candidate string) (Written, error) {
 	now := g.clock()
 	if err := permitReview(caller); err != nil {
@@ -140,11 +139,10 @@ func (g *Gateway) undo(ctx context.Context, v *review, past *slotPast, now time.
 	if len(standing) == 0 {
 		return nil, v.conflict()
 	}
-	others := func(r events.Review) bool { return r.Reviewer != v.principal }
-	if f.Status == events.StatusCandidate && slices.ContainsFunc(standing, others) {
-		return nil, v.conflict() // it is another's to take back
-	}
 	last := &standing[len(standing)-1]
+	if f.Status == events.StatusCandidate && last.Into == "" {
+		return v.withdrawal(f, standing, now)
+	}
 	end, at, recorded := last.Position, last.Position, last.RecordedAt
 	if r := past.decision(f.Fact, last.Position); r != nil && f.Status != events.StatusCandidate {
 		end, at, recorded = r.Position, r.Position, r.RecordedAt
@@ -166,6 +164,16 @@ func (g *Gateway) undo(ctx context.Context, v *review, past *slotPast, now time.
 		list = append(list, dropped...)
 	}
 	return append(list, restored(past, was, at)...), nil
+}
+
+// withdrawal takes back what the reviewer has said of a candidate that waits.
+func (v *review) withdrawal(f *events.SlotFact, standing []events.Review, now time.Time) ([]events.Event, error) {
+	for _, r := range slices.Backward(standing) {
+		if r.Reviewer == v.principal && now.Sub(r.RecordedAt) <= UndoWindow {
+			return []events.Event{events.FactReopened{Fact: f.Fact}, f.Decision}, nil
+		}
+	}
+	return nil, v.conflict() // it is another's to take back, or too late
 }
 
 // asWhole is the candidate whose review is taken back: what an edit made goes with

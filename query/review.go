@@ -446,7 +446,7 @@ func (q *reviewQuery) item(row *projectors.FactRow, plain []byte, notes [][]byte
 	for i := range row.Reviews {
 		r := &row.Reviews[i]
 		said := ReviewSaid{
-			Reviewer: r.Reviewer, Verdict: r.Verdict, At: events.At(r.RecordedAt), Standing: r.Position > row.Reopened,
+			Reviewer: r.Reviewer, Verdict: r.Verdict, At: events.At(r.RecordedAt), Standing: row.Stands(r.Reviewer, r.Position),
 		}
 		if r.Content != nil {
 			if notes[0] != nil {

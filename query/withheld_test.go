@@ -88,7 +88,9 @@ func TestWithheldOnEveryRead(t *testing.T) {
 		"Reviews": {"": {func(ctx context.Context, c events.Caller) (any, error) {
 			return n.Reviews(ctx, c, query.ReviewsRequest{WaitFor: end})
 		}, shows{nil, []string{"badwait"}, events.ErrForbidden}}},
-		"Review": {"": {func(ctx context.Context, c events.Caller) (any, error) { return n.Review(ctx, c, get(waits.CandidateID)) }, shows{nil, []string{"badwait"}, events.ErrForbidden}}},
+		"Review": {"": {func(ctx context.Context, c events.Caller) (any, error) {
+			return n.Review(ctx, c, get(waits.CandidateID))
+		}, shows{nil, []string{"badwait"}, events.ErrForbidden}}},
 	}
 	// These show nothing of a memory.
 	silent := []string{"Consents", "Traces", "Weights"}

@@ -12,7 +12,9 @@ import (
 // WithdrawConsent takes back a subject's consent to one category, and forgets what
 // was kept under it until then: episodes and facts of the category about the
 // subject, and what was derived from them alone. Taking it back again forgets what
-// has come since. The errors are those of [Eraser.Hold]; after one of them the same
+// has come since. A category that mixes scripts is an *events.InputError, as where it
+// is granted, unless an earlier version let it be: that can be taken back still. The
+// errors are those of [Eraser.Hold]; after one of them the same
 // call, or [Eraser.Run] at the next start, completes it.
 func (e *Eraser) WithdrawConsent(ctx context.Context, caller events.Caller, subject, category string) (Erasure, error) {
 	if !mayForget(caller) {
@@ -26,6 +28,9 @@ func (e *Eraser) WithdrawConsent(ctx context.Context, caller events.Caller, subj
 	}
 	t, sid, err := e.known(ctx, caller, subject)
 	if err != nil {
+		return Erasure{}, err
+	}
+	if err := e.withdrawable(ctx, t, sid, category); err != nil {
 		return Erasure{}, err
 	}
 	principal, erasure := token.Principal(t, caller.Principal), e.newID()
@@ -43,6 +48,23 @@ func (e *Eraser) WithdrawConsent(ctx context.Context, caller events.Caller, subj
 		return Erasure{}, err
 	}
 	return e.withdraw(ctx, t, sid, principal, withdrawn, s.Position)
+}
+
+// withdrawable refuses a category whose name mixes scripts and that was never granted.
+func (e *Eraser) withdrawable(ctx context.Context, t *seal.Tenant, sid, category string) error {
+	if !token.MixesScripts(token.CategoryName(category)) {
+		return nil
+	}
+	s, err := events.ReadSubject(ctx, e.log, t.Token(), sid)
+	if err != nil {
+		return fmt.Errorf("read subject: %w", err)
+	}
+	if _, known := s.Consents[token.Category(t, category)]; known {
+		return nil
+	}
+	return &events.InputError{
+		Kind: events.Malformed, Code: "mixed_scripts", Field: "category", Rule: "must not mix the letters of several scripts",
+	}
 }
 
 // withdraw forgets what was kept under a consent before it was withdrawn, which the
