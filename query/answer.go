@@ -1,6 +1,8 @@
 package query
 
 import (
+	"strings"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/annals-memory/annals/events"
@@ -37,6 +39,23 @@ type Result struct {
 	// Suspicious says that it is of low trust and looks like an instruction; only
 	// reviewers and admins get to see such a one.
 	Suspicious bool `json:"suspicious,omitempty"`
+	// Status is set if what it says holds no more, as far as facts tell: all that was
+	// taken from an episode was superseded or retracted, has expired or is retired.
+	Status events.FactStatus `json:"status,omitempty"`
+	// SupersededBy is what is true instead, if the caller may read it.
+	SupersededBy []Replacement `json:"superseded_by,omitempty"`
+	// DemotedFrom is the score that a result with a status would have without, if it
+	// is explained.
+	DemotedFrom *float64 `json:"demoted_from,omitempty"`
+}
+
+// said is all that a result says.
+func (r *Result) said() string {
+	texts := []string{r.Text}
+	for i := range r.SupersededBy {
+		texts = append(texts, r.SupersededBy[i].Text)
+	}
+	return strings.Join(texts, "\n")
 }
 
 // Fact is one version of a fact: what was held true, when, and since when the

@@ -17,7 +17,10 @@
 //     earlier time it is. A fact is current as long as one of its sources is.
 //   - What a tool or somebody outside has said is withheld from agents if by today's
 //     rules it looks like an instruction; reviewers see it marked.
-//   - Of a slot only the fact that is true at the time asked about is recalled.
+//   - Of a slot only the fact that is true at the time asked about is recalled, unless a history is asked for.
+//   - An episode stands as long as one of the facts that were taken from it does, at the times asked about and as far as
+//     the caller may read them. One that does not comes below all that does, however well it matches; its result says what
+//     became of it and what is true instead. Of those about the same slot one is shown, and all in a history.
 //   - Every read goes: tombstone, key, open, tombstone again. What was forgotten
 //     before the answer was put together is not in it. A destroyed key leaves a
 //     hit out; a damaged one is an error.
@@ -46,6 +49,8 @@
 //     memories match better than the rest, the rest may not be found.
 //   - Who recalls about a held subject gets a trace, kept with the subject, that
 //     nobody can read until the hold is lifted.
+//   - An episode that no fact was taken from, or one that says something beside its facts, is believed: nobody reads here
+//     what a text means.
 //   - Lists of episodes show what happened, also what is retired, marked as such, and
 //     what looks like an instruction.
 //   - Relevance is an estimate. That nothing is relevant means that nothing was

@@ -49,7 +49,7 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 		Position: r.snap.Position(), NothingRelevant: len(results)+withheld == 0, LexicalOnly: asked.lexicalOnly, Results: results,
 	}
 	if req.TokenBudget != nil {
-		cost := func(res Result) (int, error) { return s.tokens.count(res.Text) }
+		cost := func(res Result) (int, error) { return s.tokens.count(res.said()) }
 		if answer.Results, answer.Omitted, err = fit(results, *req.TokenBudget, cost); err != nil {
 			return RecallAnswer{}, err
 		}
@@ -59,7 +59,7 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 	recalled.Subject, recalled.Query, recalled.At, recalled.Weights = sid, req.Query, answer.Position, name
 	if !req.Explain {
 		for i := range answer.Results {
-			answer.Results[i].Components = nil
+			answer.Results[i].Components, answer.Results[i].DemotedFrom = nil, nil
 		}
 	}
 	if req.Subject != "" && sid == "" {
@@ -88,7 +88,8 @@ func (s *Service) Recall(ctx context.Context, caller events.Caller, req RecallRe
 	return answer, nil
 }
 
-// recalledFrom is what a trace keeps of results.
+// recalledFrom is what a trace keeps of results: the memories that were ranked, with
+// their terms, and behind them the facts that the results name in their place.
 func recalledFrom(results []Result) Recalled {
 	out := Recalled{Memories: make([]string, len(results)), Terms: &events.RecallTerms{}}
 	for i, res := range results {
@@ -96,9 +97,20 @@ func recalledFrom(results []Result) Recalled {
 		if i == 0 || res.Trust < out.Lowest {
 			out.Lowest = res.Trust
 		}
-		out.Terms.Relevance = append(out.Terms.Relevance, res.Components.Relevance)
-		out.Terms.Freshness = append(out.Terms.Freshness, res.Components.Freshness)
-		out.Terms.Reliability = append(out.Terms.Reliability, res.Components.Reliability)
+		share := 1.0 // what a demotion left of the score, and so of its terms
+		if d := res.DemotedFrom; d != nil && *d > 0 {
+			share = res.Score / *d
+		}
+		out.Terms.Relevance = append(out.Terms.Relevance, share*res.Components.Relevance)
+		out.Terms.Freshness = append(out.Terms.Freshness, share*res.Components.Freshness)
+		out.Terms.Reliability = append(out.Terms.Reliability, share*res.Components.Reliability)
+	}
+	for _, res := range results {
+		for _, by := range res.SupersededBy {
+			if out.Lowest = min(out.Lowest, by.Trust); !slices.Contains(out.Memories, by.Fact) {
+				out.Memories = append(out.Memories, by.Fact)
+			}
+		}
 	}
 	if len(results) == 0 {
 		out.Terms = nil
@@ -153,12 +165,13 @@ func (s *Service) recall(ctx context.Context, r *reading, req *RecallRequest, w 
 		if err != nil {
 			return "", nil, 0, err
 		}
-		results, err := s.results(ctx, q, list, k, req)
+		results, err := s.results(ctx, q, list, k)
 		if err != nil {
 			return "", nil, 0, err
 		}
 		if len(results) >= k || q.withheld >= withheldPerResult*k || complete || depth >= maxDepth {
-			return sid, results, q.withheld, nil
+			results, err = s.former(ctx, q, w, results, k)
+			return sid, results, q.withheld, err
 		}
 	}
 }
@@ -256,27 +269,26 @@ func (c *candidate) components(q *search, scale scale) Components {
 	return out
 }
 
-// results opens the best eligible candidates, in order, until there are k.
-func (s *Service) results(ctx context.Context, q *search, list []ranked, k int, req *RecallRequest) ([]Result, error) {
+// results opens the best candidates that may be shown, in order, until there are k. It
+// sets those aside that have ended, unless they were asked for.
+func (s *Service) results(ctx context.Context, q *search, list []ranked, k int) ([]Result, error) {
 	results := make([]Result, 0, k)
-	q.withheld = 0
+	q.withheld, q.aside = 0, nil
 	for len(list) > 0 && len(results) < k && q.withheld < withheldPerResult*k {
 		chunk := make([]ranked, 0, k-len(results))
 		for len(list) > 0 && len(chunk) < cap(chunk) {
-			ok, err := q.eligible(&list[0].candidate)
+			ok, err := q.shows(ctx, &list[0].candidate)
 			if err != nil {
 				return nil, err
 			}
-			if ok {
+			switch {
+			case !ok:
+			case list[0].ended != nil && !q.history:
+				q.aside = append(q.aside, list[0])
+			default:
 				chunk = append(chunk, list[0])
 			}
 			list = list[1:]
-		}
-		if req.Consistency == Strong {
-			var err error
-			if chunk, err = s.confirm(ctx, q, chunk); err != nil {
-				return nil, err
-			}
 		}
 		opened, err := s.openRanked(ctx, q, chunk)
 		if err != nil {
@@ -298,6 +310,10 @@ func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked) ([]
 	if err != nil || len(opened) == 0 {
 		return nil, err
 	}
+	replacements, err := s.openReplacements(ctx, q, chunk)
+	if err != nil {
+		return nil, err
+	}
 	fresh, err := s.views.Snapshot(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot: %w", err)
@@ -305,6 +321,10 @@ func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked) ([]
 	defer fresh.Close() //nolint:errcheck // A snapshot that was only read has nothing to lose.
 	results := make([]Result, 0, len(chunk))
 	for i := range chunk {
+		var instead [][]byte
+		if e := chunk[i].ended; e != nil {
+			instead, replacements = replacements[:len(e.replacements)], replacements[len(e.replacements):]
+		}
 		if opened[i] == nil {
 			continue
 		}
@@ -331,13 +351,20 @@ func (s *Service) openRanked(ctx context.Context, q *search, chunk []ranked) ([]
 			return nil, err
 		}
 		res.Suspicious = suspicious
+		if e := chunk[i].ended; e != nil {
+			if err := s.tell(q, fresh, e, instead, &res); err != nil {
+				return nil, err
+			}
+		}
 		results = append(results, res)
 	}
 	return results, nil
 }
 
 func (c *ranked) result(plain []byte) (Result, error) {
-	res := Result{Kind: c.Kind.String(), ID: c.ID, Score: c.score, Components: &c.components}
+	res := Result{
+		Kind: c.Kind.String(), ID: c.ID, Score: c.score, Components: &c.components, DemotedFrom: c.demoted,
+	}
 	switch c.Kind {
 	case index.Episode:
 		content, err := parse[events.EpisodeContent](plain)

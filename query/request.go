@@ -13,14 +13,16 @@ const (
 	Strong Consistency = "strong"
 )
 
-// Include says which versions of facts are listed.
+// Include says whether what holds no more is asked for.
 type Include string
 
-// What a list of facts includes.
+// What a list of facts, or a recall, includes.
 const (
-	// IncludeCurrent lists the facts that are true at the time asked about.
+	// IncludeCurrent lists the facts that are true at the time asked about. A recall
+	// has the memories that hold then, and behind them the best of those that do not.
 	IncludeCurrent Include = "current"
-	// IncludeHistory lists every fact that ever was one, as it is known now.
+	// IncludeHistory lists every fact that ever was one, as it is known now. A recall
+	// ranks what holds no more by its score, as all else.
 	IncludeHistory Include = "history"
 )
 
@@ -50,6 +52,8 @@ type RecallRequest struct {
 	// had happened. KnownAt asks for what had been recorded by then.
 	AsOf    *events.Time `json:"as_of,omitempty"`
 	KnownAt *events.Time `json:"known_at,omitempty"`
+	// Include is IncludeCurrent if it is empty.
+	Include Include `json:"include,omitempty"`
 	// K is the most results wanted, 1 to 100; nil is 10.
 	K *int `json:"k,omitempty"`
 	// TokenBudget bounds the tokens (o200k_base) of all texts together; nil is

@@ -36,6 +36,10 @@ type candidate struct {
 	category string
 	episode  *projectors.EpisodeRow
 	fact     *projectors.FactRow
+	// ended is set if nothing of what it says holds any more, as far as facts tell.
+	ended *ending
+	// demoted is the score that it had before it was set aside.
+	demoted *float64
 }
 
 // search is a recall that was checked and whose names have become tokens.
@@ -50,6 +54,12 @@ type search struct {
 	at    time.Time
 	known *time.Time
 	asOf  bool
+	// history says that what has ended is asked for as well.
+	history bool
+	// witness is the log, for a strong read.
+	witness *witness
+	// aside are those found that have ended, best first.
+	aside []ranked
 	// withheld counts what was found and is not for the caller to see.
 	withheld int
 	// current is by the sources, at the same times.
@@ -91,6 +101,10 @@ func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, asked qu
 	q := index.Query{Filter: filter, Terms: r.terms(r.snap.Terms(req.Query)), Vector: asked.vector, Model: asked.model}
 	out := &search{
 		reading: r, words: question, occurred: req.Occurred, at: req.AsOf.Or(r.now), asOf: req.AsOf != nil,
+		history: req.Include == IncludeHistory,
+	}
+	if req.Consistency == Strong {
+		out.witness = s.witness(r.token)
 	}
 	out.known = throughMicro(req.KnownAt)
 	if err := out.currency(); err != nil {
@@ -106,12 +120,14 @@ func (s *Service) newSearch(r *reading, req *RecallRequest, sid string, asked qu
 func (q *search) split(base index.Query) []index.Query {
 	validAt := q.at.UnixMicro()
 	if q.known == nil && !q.asOf && q.occurred == nil {
-		base.ValidAtUS = &validAt
+		if !q.history {
+			base.ValidAtUS = &validAt
+		}
 		return []index.Query{base}
 	}
 	episodes, facts := base, base
 	episodes.Kinds, facts.Kinds = split(base.Kinds)
-	if q.known == nil {
+	if q.known == nil && !q.history {
 		facts.ValidAtUS = &validAt
 	}
 	episodes.OccurredFromUS, episodes.OccurredToUS = q.window()
@@ -205,6 +221,19 @@ func (q *search) candidates(ctx context.Context, depth int) (list []candidate, c
 	return list, complete, nil
 }
 
+// shows reports whether a candidate may be shown, and finds out whether what it says
+// still holds. A strong read has the last word on both from the log.
+func (q *search) shows(ctx context.Context, c *candidate) (bool, error) {
+	ok, err := q.eligible(c)
+	if err == nil && ok && q.witness != nil {
+		ok, err = q.witness.bearsOut(ctx, q, c)
+	}
+	if err != nil || !ok {
+		return false, err
+	}
+	return true, q.settle(ctx, c)
+}
+
 // eligible reads the row of a candidate and reports whether it may be shown at
 // all. The index may be ahead of, or behind, the rows: the rows decide.
 func (q *search) eligible(c *candidate) (bool, error) {
@@ -274,6 +303,9 @@ func (q *search) recorded() time.Time {
 // heldTrue reports whether the fact was true at the valid time, as far as was
 // known at the time of record.
 func (q *search) heldTrue(row *projectors.FactRow) (bool, error) {
+	if q.history { // true once is enough
+		return len(row.Valid) > 0 && !row.Valid[0].From.After(q.at) && q.stands(&row.SlotFact) != "", nil
+	}
 	if q.known == nil {
 		return row.TrueAt(q.at), nil
 	}

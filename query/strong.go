@@ -4,43 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/projectors"
 )
 
-// confirm asks the log itself for the last word on each candidate and keeps
-// those that it still bears out: what was forgotten, held, superseded, retracted or
-// retired after the views were read is not shown.
-func (s *Service) confirm(ctx context.Context, q *search, chunk []ranked) ([]ranked, error) {
-	kept := make([]ranked, 0, len(chunk))
-	w := s.witness(q.token)
-	for i := range chunk {
-		ok, err := w.bearsOut(ctx, q, &chunk[i].candidate)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			kept = append(kept, chunk[i])
-		}
-	}
-	return kept, nil
-}
-
-// witness reads the log and remembers its tombstones, holds and revisions for one question.
+// witness asks the log itself for the last word on what the views found, and
+// remembers its slots, tombstones, holds and revisions for one question: what was
+// forgotten, held, superseded, retracted or retired after the views were read is not
+// shown as if it were not.
 type witness struct {
 	log       events.AggregateReader
 	token     string
 	forgotten map[events.Aggregate]bool
 	subjects  map[string]events.SubjectState
 	sources   map[string]events.SourceState
+	slots     map[string]*events.Slot
 }
 
 func (s *Service) witness(token string) *witness {
 	return &witness{
 		log: s.log, token: token,
 		forgotten: make(map[events.Aggregate]bool), subjects: make(map[string]events.SubjectState),
-		sources: make(map[string]events.SourceState),
+		sources: make(map[string]events.SourceState), slots: make(map[string]*events.Slot),
 	}
 }
 
@@ -60,25 +47,96 @@ func (w *witness) bearsOut(ctx context.Context, q *search, c *candidate) (bool, 
 	if err != nil || subject.Tombstone != 0 || len(subject.Holds) > 0 {
 		return false, err
 	}
-	var slot events.Slot
-	agg := events.Aggregate{Tenant: w.token, Kind: events.KindFact, ID: c.fact.Slot}
+	slot, err := w.slot(ctx, q, c.fact.Slot)
+	if err != nil {
+		return false, err
+	}
+	f := slot.Find(c.ID)
+	switch {
+	case f == nil, f.Status == events.StatusDeleted, expired(f, q.now), !q.history && !f.TrueAt(q.at):
+		return false, nil
+	}
+	if err := w.hideSources(ctx, c.fact); err != nil {
+		return false, err
+	}
+	if ok, err := w.hasSource(ctx, q, f); err != nil || !ok {
+		return false, err
+	}
+	c.fact.Status, c.fact.Valid = f.Status, f.Valid
+	return true, nil
+}
+
+// slot is what the log says of a slot, as far as was known at the time of record.
+func (w *witness) slot(ctx context.Context, q *search, id string) (*events.Slot, error) {
+	if slot := w.slots[id]; slot != nil {
+		return slot, nil
+	}
+	slot := &events.Slot{}
+	agg := events.Aggregate{Tenant: w.token, Kind: events.KindFact, ID: id}
 	for r, err := range w.log.ReadAggregate(ctx, agg, 0) {
 		if err != nil {
-			return false, fmt.Errorf("read slot: %w", err)
+			return nil, fmt.Errorf("read slot: %w", err)
 		}
 		if q.known != nil && r.RecordedAt.After(*q.known) && !hasTombstone(r.Events) {
 			continue // asked about what was known before it
 		}
 		slot.Apply(r)
 	}
-	f := slot.Find(c.ID)
-	if f == nil || f.Status == events.StatusDeleted || expired(f, q.now) || !f.TrueAt(q.at) {
-		return false, nil
+	w.slots[id] = slot
+	return slot, nil
+}
+
+// claim is how a fact stands that was taken from an episode, "" if it is nobody's to
+// see, or not taken from it any more.
+func (w *witness) claim(ctx context.Context, q *search, c *candidate, row *projectors.FactRow) (events.FactStatus, error) {
+	slot, err := w.slot(ctx, q, row.Slot)
+	if err != nil {
+		return "", err
 	}
-	if err := w.hideSources(ctx, c.fact); err != nil {
-		return false, err
+	f := slot.Find(row.Fact)
+	if f == nil || !slices.ContainsFunc(f.Sources, func(src events.SourceRef) bool { return src.Episode == c.ID }) {
+		return "", nil
 	}
-	return w.hasSource(ctx, q, f)
+	return w.stands(ctx, q, row.Subject, f)
+}
+
+// successor is the fact that is true in a slot by the log, nil if there is none or if
+// the views do not have it yet.
+func (w *witness) successor(ctx context.Context, q *search, e endedSlot) (*projectors.FactRow, error) {
+	slot, err := w.slot(ctx, q, e.slot)
+	if err != nil {
+		return nil, err
+	}
+	f := slot.At(q.at)
+	if f == nil {
+		return nil, nil //nolint:nilnil // The absence of a row is an answer.
+	}
+	status, err := w.stands(ctx, q, e.sid, f)
+	if err != nil || status != events.StatusActive {
+		return nil, err
+	}
+	row, err := aliveFact(q.snap, w.token, f.Fact)
+	if err != nil || row == nil || q.conceals(row) {
+		return nil, err
+	}
+	row.Status, row.Valid = f.Status, f.Valid
+	return row, nil
+}
+
+// stands is how a fact stands at the time asked about, "" if nothing of it is shown.
+func (w *witness) stands(ctx context.Context, q *search, sid string, f *events.SlotFact) (events.FactStatus, error) {
+	subject, err := w.subject(ctx, sid)
+	if err != nil || subject.Tombstone != 0 || len(subject.Holds) > 0 {
+		return "", err
+	}
+	status := q.stands(f)
+	if status != events.StatusActive {
+		return status, nil
+	}
+	if ok, err := w.hasSource(ctx, q, f); err != nil || !ok {
+		return StatusRetired, err
+	}
+	return status, nil
 }
 
 // hideSources takes the sources out of a fact that are under a legal hold.

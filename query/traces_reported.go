@@ -111,8 +111,11 @@ func (s *Service) Traces(ctx context.Context, caller events.Caller, req TracesRe
 
 // reported is what is shown of a trace.
 func (r *reading) reported(row *projectors.TraceRow, terms *events.RecallTerms) (ReportedTrace, error) {
-	if terms != nil && terms.Len() != len(row.Memories) {
-		return ReportedTrace{}, errUnreadable
+	if terms != nil {
+		if n := terms.Len(); n < 0 || n > len(row.Memories) {
+			return ReportedTrace{}, errUnreadable
+		}
+		row.Memories = row.Memories[:terms.Len()] // the rest was named beside them, and not ranked
 	}
 	of := make(map[string]*Components, len(row.Memories))
 	for i, id := range row.Memories {

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/projectors/index"
 )
 
@@ -52,6 +53,9 @@ func (r *RecallRequest) validate() error {
 	if _, err := r.Filter.parse(); err != nil {
 		return err
 	}
+	if err := r.Include.validate(r.AsOf, r.KnownAt); err != nil {
+		return err
+	}
 	if r.K != nil && (*r.K < 1 || *r.K > MaxK) {
 		return malformed("k", "out_of_range", "must be in 1.."+strconv.Itoa(MaxK))
 	}
@@ -80,15 +84,23 @@ func (r *FactsRequest) validate() error {
 			return err
 		}
 	}
-	switch r.Include {
+	if err := r.Include.validate(r.AsOf, r.KnownAt); err != nil {
+		return err
+	}
+	return checkLimit(r.Limit)
+}
+
+// validate finds the first rule that is broken of what is included at these times.
+func (i Include) validate(asOf, knownAt *events.Time) error {
+	switch i {
 	case "", IncludeCurrent, IncludeHistory:
 	default:
 		return malformed("include", "unknown_value", `must be "current" or "history"`)
 	}
-	if r.Include == IncludeHistory && (r.AsOf != nil || r.KnownAt != nil) {
+	if i == IncludeHistory && (asOf != nil || knownAt != nil) {
 		return malformed("include", "contradiction", "a history has all times: as_of and known_at do not go with it")
 	}
-	return checkLimit(r.Limit)
+	return nil
 }
 
 // validate finds the first rule that the request breaks.

@@ -28,6 +28,15 @@ func TestCommands(t *testing.T) {
 				}
 				return out
 			}
+			idOf := func(out string) string {
+				var captured struct {
+					ID string `json:"id"`
+				}
+				if err := json.Unmarshal([]byte(out), &captured); err != nil || captured.ID == "" {
+					t.Fatalf("capture: %v", err)
+				}
+				return captured.ID
+			}
 			var captured struct {
 				ID       string `json:"id"`
 				Position uint64 `json:"position"`
@@ -55,6 +64,17 @@ func TestCommands(t *testing.T) {
 				if out, errs, code := annals(t, "recall", "where", "--filter", bad, "--data", data); code == exitDone {
 					t.Errorf("recall with the filter %s: %s%s", bad, out, errs)
 				}
+			}
+			mill, post := idOf(ok("capture", "ines", "Ines works at the mill.", "--json")), idOf(ok("capture", "ines", "Ines works elsewhere now.", "--json"))
+			ok("propose", "ines", "job", "at the mill", "--source", mill, "--observed-at", "2026-01-02T00:00:00Z")
+			ok("propose", "ines", "job", "at the post office", "--source", post, "--observed-at", "2026-02-02T00:00:00Z")
+			out = ok("recall", "who works at the mill?", "--subject", "ines", "--kind", "episode", "--explain")
+			if !strings.Contains(out, "superseded by ines job: at the post office, since 2026-02-02") || !strings.Contains(out, "demoted from") {
+				t.Errorf("recall of what holds no more: %s", out)
+			}
+			if out := ok("recall", "who works at the mill?", "--subject", "ines", "--history", "--explain"); strings.Contains(out, "demoted") ||
+				!strings.Contains(out, "superseded by") {
+				t.Errorf("recall with history: %s", out)
 			}
 			if out := ok("recall", "quantum chromodynamics"); out != "nothing relevant\n" {
 				t.Errorf("recall of nothing: %s", out)

@@ -18,6 +18,7 @@ type evalCmd struct {
 	All       evalAllCmd       `cmd:"" default:"withargs" help:"Everything that there are data for: one table, and with --out figures as JSON and a chart."`
 	Retrieval evalRetrievalCmd `cmd:"" help:"Recall of a corpus: R@5, R@10, MRR@10, nDCG@10."`
 	AsOf      evalAsOfCmd      `cmd:"" name:"asof" help:"Dated facts proposed in shuffled order, asked as of a time."`
+	Updates   evalUpdatesCmd   `cmd:"" help:"Questions whose answer has changed: whether the update comes before the stale statement, without and with facts."`
 	Contracts evalContractsCmd `cmd:"" help:"Cases with updates, deletions, conflicts and near misses: what is returned that must not be."`
 	Guard     evalGuardCmd     `cmd:"" help:"Recall and false positives of the guardrail scanner, by source."`
 	Gate      evalGateCmd      `cmd:"" help:"Attacks on the promotion gate by many ways: what is promoted without a review, which must be nothing."`

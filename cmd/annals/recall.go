@@ -19,6 +19,7 @@ type recallCmd struct {
 	AsOf    string   `help:"True at this time, RFC 3339 with an offset."`
 	KnownAt string   `help:"Known at this time, RFC 3339 with an offset."`
 	Filter  string   `help:"Only what passes, as JSON, such as {\"year\": {\"$gte\": 2025}}."`
+	History bool     `help:"Rank what holds no more by its score, too."`
 	K       int      `help:"How many at most." short:"k" default:"10"`
 	Budget  int      `help:"Token budget of the answer."`
 	Explain bool     `help:"Show the terms of every score."`
@@ -43,6 +44,18 @@ type recallResult struct {
 	ObservedAt string             `json:"observed_at,omitempty"`
 	Trust      string             `json:"trust"`
 	Sources    []string           `json:"sources"`
+	// Status says that it holds no more, SupersededBy what does instead.
+	Status       string        `json:"status,omitempty"`
+	SupersededBy []replacement `json:"superseded_by,omitempty"`
+	DemotedFrom  *float64      `json:"demoted_from,omitempty"`
+}
+
+type replacement struct {
+	Fact  string         `json:"fact"`
+	Text  string         `json:"text"`
+	Value jsontext.Value `json:"value"`
+	Since string         `json:"since"`
+	Trust string         `json:"trust"`
 }
 
 func (k recallCmd) body() (map[string]any, error) {
@@ -53,6 +66,9 @@ func (k recallCmd) body() (map[string]any, error) {
 	put(body, "known_at", k.KnownAt)
 	if len(k.Kind) > 0 {
 		body["kinds"] = k.Kind
+	}
+	if k.History {
+		body["include"] = "history"
 	}
 	if k.Budget > 0 {
 		body["token_budget"] = k.Budget
@@ -100,6 +116,9 @@ func printRecalled(t terminal, out recalled) error {
 		if err := say(t, "%.3f  %-7s %s  %s  (%s)\n", r.Score, r.Kind, day(at), r.Text, r.Trust); err != nil {
 			return err
 		}
+		if err := printEnded(t, r); err != nil {
+			return err
+		}
 		if len(r.Components) == 0 {
 			continue
 		}
@@ -109,7 +128,26 @@ func printRecalled(t terminal, out recalled) error {
 				terms = append(terms, fmt.Sprintf("%s %.2f", name, v))
 			}
 		}
+		if r.DemotedFrom != nil {
+			terms = append(terms, fmt.Sprintf("demoted from %.3f", *r.DemotedFrom))
+		}
 		if err := say(t, "       %s\n", strings.Join(terms, ", ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printEnded says that a result holds no more, and what does.
+func printEnded(t terminal, r recallResult) error {
+	if r.Status == "" {
+		return nil
+	}
+	if len(r.SupersededBy) == 0 {
+		return say(t, "       %s\n", r.Status)
+	}
+	for _, by := range r.SupersededBy {
+		if err := say(t, "       %s by %s, since %s  (%s)\n", r.Status, by.Text, day(by.Since), by.Trust); err != nil {
 			return err
 		}
 	}

@@ -91,38 +91,51 @@ func lines[T any](dir, name string) ([]T, error) {
 	return all, nil
 }
 
-// judgements reads query, document and gain of each line; gains of 0 are left
-// out.
-func judgements(dir, name string) (map[string]map[string]float64, error) {
+// cells reads the lines of a table of tabs.
+func cells(dir, name string, columns int) ([][]string, error) {
 	r, err := open(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close() //nolint:errcheck // It was only read.
-	all := map[string]map[string]float64{}
+	var rows [][]string
 	s := bufio.NewScanner(r)
 	for n := 1; s.Scan(); n++ {
-		cells := strings.Split(s.Text(), "\t")
-		if len(cells) != 3 {
-			return nil, fmt.Errorf("%s line %d does not have three cells", name, n)
+		row := strings.Split(s.Text(), "\t")
+		if len(row) != columns {
+			return nil, fmt.Errorf("%s line %d does not have %d cells", name, n, columns)
 		}
-		gain, err := strconv.ParseFloat(cells[2], 64)
+		rows = append(rows, row)
+	}
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return rows, nil
+}
+
+// judgements reads query, document and gain of each line; gains of 0 are left
+// out.
+func judgements(dir, name string) (map[string]map[string]float64, error) {
+	rows, err := cells(dir, name, 3)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]map[string]float64{}
+	for i, row := range rows {
+		gain, err := strconv.ParseFloat(row[2], 64)
 		if err != nil {
-			if n == 1 {
+			if i == 0 {
 				continue // a heading
 			}
-			return nil, fmt.Errorf("%s line %d: the gain is not a number", name, n)
+			return nil, fmt.Errorf("%s line %d: the gain is not a number", name, i+1)
 		}
 		if gain <= 0 {
 			continue
 		}
-		if all[cells[0]] == nil {
-			all[cells[0]] = map[string]float64{}
+		if all[row[0]] == nil {
+			all[row[0]] = map[string]float64{}
 		}
-		all[cells[0]][cells[1]] = gain
-	}
-	if err := s.Err(); err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		all[row[0]][row[1]] = gain
 	}
 	return all, nil
 }
