@@ -101,6 +101,7 @@ func newEngine(g *generation, publish func(viewState)) (*engine, error) {
 // begin marks an empty view as one of this log.
 func (e *engine) begin(ctx context.Context, identity string) error {
 	e.state = viewState{format: e.spec.format, identity: identity}
+	e.state.indexed.Log = identity
 	return e.commit(ctx)
 }
 

@@ -21,6 +21,8 @@ var (
 	ErrLogWentBack = errors.New("projectors: log went back")
 	// ErrUnpurged says that files with deleted rows are still there after they should have been written anew.
 	ErrUnpurged = errors.New("projectors: deleted rows are still on disk")
+	// ErrIndexUnavailable says that a search index outside of the views does not answer a query, or is being built anew.
+	ErrIndexUnavailable = errors.New("projectors: search index does not answer")
 	// ErrClosed says that the views are closed.
 	ErrClosed = errors.New("projectors: closed")
 	// ErrCorrupt says that a stored row is not what a fold wrote. The view must be built anew.

@@ -55,6 +55,12 @@ type lane struct {
 	followed bool
 	// building is how far the next generation is, nil if none is built.
 	building *Build
+
+	// waits is what there is to wait for of a search index outside.
+	waits *indexWait
+	// opened says that the view was opened and has readers, so that an index that is lost is built beside what serves. folding
+	// guards it.
+	opened bool
 }
 
 // openLane finds the serving generation, or begins one if there is none that can be opened.
@@ -63,6 +69,7 @@ func openLane(cfg *Config, s *spec, cache *pebble.Cache) (*lane, error) {
 		spec: s, begins: s, cfg: cfg, cache: cache, dir: cfg.FS.PathJoin(cfg.Dir, s.name),
 		log: cfg.Logger.With(slog.String("projection", s.name)), moved: make(chan struct{}),
 	}
+	l.waits = &indexWait{log: l.log}
 	if err := makeDir(cfg.FS, l.dir); err != nil {
 		return nil, err
 	}
@@ -242,9 +249,12 @@ func (l *lane) ensure(ctx context.Context) error {
 			return err
 		}
 		if reason == "" && state.format != "" {
-			whole, err := g.index.whole(ctx)
+			whole, err := g.index.whole(ctx, state.indexed)
 			if err != nil {
 				return err
+			}
+			if !whole && l.opened {
+				return errIndexLost
 			}
 			if !whole {
 				reason = "search index is not what it was"
@@ -271,7 +281,7 @@ func (l *lane) ensure(ctx context.Context) error {
 		return err
 	}
 	if e.state.format == "" {
-		if err := e.index.begin(ctx); err != nil {
+		if err := e.index.begin(ctx, log.Identity); err != nil {
 			return err
 		}
 		if err := e.begin(ctx, log.Identity); err != nil {
@@ -282,7 +292,7 @@ func (l *lane) ensure(ctx context.Context) error {
 		return err
 	}
 	l.publish(e.state)
-	l.engine = e
+	l.engine, l.opened = e, true
 	return nil
 }
 
@@ -312,8 +322,18 @@ func (l *lane) mismatch(ctx context.Context, spec *spec, s *viewState, log *even
 	return "", nil
 }
 
-// run follows the log until the context ends or something fails.
+// run follows the log until the context ends or something fails. A search index outside that is lost is no failure.
 func (l *lane) run(ctx context.Context) error {
+	err := l.follow(ctx)
+	for errors.Is(err, errIndexLost) && ctx.Err() == nil {
+		if err = l.restore(ctx); err == nil {
+			err = l.follow(ctx)
+		}
+	}
+	return err
+}
+
+func (l *lane) follow(ctx context.Context) error {
 	from, err := l.start(ctx)
 	if err != nil {
 		return err
@@ -510,6 +530,9 @@ func (l *lane) status(head uint64, asked bool) Status {
 	if head > s.position {
 		st.Lag = head - s.position
 	}
-	st.Healthy = asked && s.parked == 0 && !l.serving.failed.Load() && (s.unopened == 0 || !l.caught || st.Lag != 0)
+	if _, trouble := l.waits.state(); trouble != "" {
+		st.Waiting = "search index: " + trouble
+	}
+	st.Healthy = asked && st.Waiting == "" && s.parked == 0 && !l.serving.failed.Load() && (s.unopened == 0 || !l.caught || st.Lag != 0)
 	return st
 }

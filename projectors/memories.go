@@ -56,10 +56,16 @@ func (m *memories) index() indexWriter {
 }
 
 func (m *memories) flush(ctx context.Context, b *pebble.Batch) error {
-	if m.writer != nil {
-		if err := m.writer.Flush(ctx, b); err != nil {
-			return fmt.Errorf("flush index: %w", err)
-		}
+	if m.writer == nil {
+		return nil
+	}
+	next := m.e.state.next()
+	wrote, err := m.writer.Flush(ctx, b, m.e.state.indexed, next)
+	if err != nil {
+		return fmt.Errorf("flush index: %w", err)
+	}
+	if wrote {
+		m.e.state.indexed = next
 	}
 	return nil
 }

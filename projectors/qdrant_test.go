@@ -143,6 +143,40 @@ func TestQdrant(t *testing.T) {
 	}
 	v = start(t, cfg)
 	want(3)
+	// So is one that was set back to what it was, between two starts or while it is written.
+	setBack := server.Save(t)
+	b := w.capture(t, "acme", "emil", "oboe")
+	want(3)
+	v.close(t)
+	setBack()
+	v = start(t, cfg)
+	want(4)
+	if n := eligible(token, b.sid); n != 1 {
+		t.Fatalf("%d memories of a subject that the index had lost", n)
+	}
+	setBack = server.Save(t)
+	b = w.capture(t, "acme", "fred", "bassoon")
+	want(4)
+	setBack()
+	w.capture(t, "acme", "gina", "viola")
+	v.waitFor(t, w.head)
+	if n := eligible(token, b.sid); n != 1 {
+		t.Fatalf("%d memories of a subject that the index had lost at work", n)
+	}
+	if err := v.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(5)
+	// And one that is gone while it is written.
+	if err := cfg.Qdrant.Client.Index(cfg.Qdrant.collection(5)).Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.capture(t, "acme", "hans", "tuba")
+	v.waitFor(t, w.head)
+	if err := v.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(6)
 	// And without Qdrant the memories are built anew, with the index beside them.
 	v.close(t)
 	plain := cfg

@@ -36,7 +36,7 @@ func (l *lane) builder(ctx context.Context, g *generation, identity string, prog
 	if err != nil {
 		return nil, err
 	}
-	if err := e.index.begin(ctx); err != nil {
+	if err := e.index.begin(ctx, identity); err != nil {
 		return nil, err
 	}
 	if err := e.begin(ctx, identity); err != nil {
@@ -141,10 +141,35 @@ func (l *lane) replay(ctx context.Context, s *spec, progress func(Progress)) (re
 		return ReplayResult{}, fmt.Errorf("replay: %w", ErrBusy)
 	}
 	defer done()
-	started := l.cfg.Now()
 	if _, err := l.start(ctx); err != nil {
 		return ReplayResult{}, err
 	}
+	return l.build(ctx, s, progress)
+}
+
+// restore builds the next generation in place of the serving one, whose search index outside is lost. Its rows serve meanwhile.
+func (l *lane) restore(ctx context.Context) error {
+	l.log.ErrorContext(ctx, "search index is lost and built anew")
+	l.waits.setLost(true)
+	defer l.waits.setLost(false)
+	for {
+		if done, ok := l.operate(); ok {
+			defer done()
+			_, err := l.build(ctx, nil, nil)
+			return err
+		}
+		// A replay or a verification is under way, which ends.
+		select {
+		case <-time.After(indexPause):
+		case <-ctx.Done():
+			return fmt.Errorf("build search index: %w", ctx.Err())
+		}
+	}
+}
+
+// build folds the log into the next generation and hands over to it.
+func (l *lane) build(ctx context.Context, s *spec, progress func(Progress)) (res ReplayResult, err error) {
+	started := l.cfg.Now()
 	_, state := l.stand()
 	l.mu.Lock()
 	l.highest++

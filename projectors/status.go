@@ -25,8 +25,10 @@ type Status struct {
 	// not been folded. The latter is ordinary while the view is behind and corruption when it is not.
 	Parked   uint64 `json:"parked"`
 	Unopened uint64 `json:"unopened"`
+	// Waiting is what the view waits for, empty if nothing: a search index outside that does not do what it is asked.
+	Waiting string `json:"waiting,omitempty"`
 	// Healthy is false if anything is parked, if a record stays unopened in a view that has caught up, if the store
-	// reported an error, or if the log could not be asked for its head.
+	// reported an error, if the view waits for its search index, or if the log could not be asked for its head.
 	Healthy bool `json:"healthy"`
 	// Recipe is what the search index of the serving generation is made with, nil if it has none.
 	Recipe *Recipe `json:"recipe,omitempty"`

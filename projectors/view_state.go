@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/annals-memory/annals/projectors/index/qdrantindex"
 )
 
 // viewState is the row that moves with the rows of a view.
@@ -24,6 +26,8 @@ type viewState struct {
 	holds uint64
 	// sources is the number of commits of sources that were folded.
 	sources uint64
+	// indexed is where the last batch ended that wrote to a search index outside, the zero mark but for its log if none did.
+	indexed qdrantindex.Mark
 	// clearing is the position of the oldest tombstone of a subject whose rows are not all cleared, zero if there is none. It is
 	// not stored.
 	clearing uint64
@@ -43,7 +47,18 @@ func (s *viewState) encode() []byte {
 	e.uint(s.unopened)
 	e.uint(s.holds)
 	e.uint(s.sources)
+	e.uint(s.indexed.Position)
+	e.uint(s.indexed.Round)
 	return e.b
+}
+
+// next is the mark of the next batch that writes to a search index outside.
+func (s *viewState) next() qdrantindex.Mark {
+	m := qdrantindex.Mark{Log: s.identity, Position: s.position}
+	if m.Position == s.indexed.Position {
+		m.Round = s.indexed.Round + 1
+	}
+	return m
 }
 
 // readState returns the zero state if there is none yet.
@@ -66,6 +81,10 @@ func readState(r pebble.Reader) (s viewState, err error) {
 	}
 	if len(d.b) > 0 { // as above
 		s.sources = d.uint()
+	}
+	s.indexed.Log = s.identity
+	if len(d.b) > 0 { // as above
+		s.indexed.Position, s.indexed.Round = d.uint(), d.uint()
 	}
 	if err := d.err(); err != nil || !ok {
 		return viewState{}, fmt.Errorf("read state: %w", ErrCorrupt)

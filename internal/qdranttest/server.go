@@ -156,3 +156,24 @@ func python(tb testing.TB) string {
 	}
 	return path
 }
+
+// Save keeps what the server has stored, and returns what sets it back to that. Both restart the server.
+func (s *Server) Save(tb testing.TB) (setBack func()) {
+	tb.Helper()
+	kept := folder(tb)
+	move := func(to, from string) {
+		tb.Helper()
+		if s.cmd != nil {
+			s.Kill(tb)
+		}
+		if err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from))); err != nil {
+			tb.Fatalf("copy what is stored: %v", err)
+		}
+		s.Restart(tb)
+	}
+	move(kept, s.dir)
+	return func() {
+		tb.Helper()
+		move(s.dir, kept)
+	}
+}

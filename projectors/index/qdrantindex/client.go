@@ -16,7 +16,7 @@ import (
 const (
 	minMajor, minMinor = 1, 19 // filters on what an upsert may replace are evaluated once since then
 
-	receiveBytes = 256 << 20
+	receiveBytes = 64 << 20
 	sendBytes    = 64 << 20
 
 	defaultTimeout  = 30 * time.Second

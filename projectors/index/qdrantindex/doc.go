@@ -22,10 +22,14 @@
 //   - Filters are conditions on indexed fields, and strict mode refuses others. Numbers of 64 bits are stored in two halves,
 //     for the server compares numbers as float64.
 //
-// A write is done when the server says that it is completed. What it has only acknowledged is asked for again. Each write has
-// a version above those of the points that it replaces, and replaces none of a later version; a removed document leaves a
-// tombstone with nothing but the tenant and the time, for without it an attempt that was given up and arrives late would
-// bring the document back. [Index.Sweep] deletes tombstones that are older than any such attempt.
+// A write is done when the server says that it is completed. What it has only acknowledged is asked for again. Its version is
+// its [Mark], where its batch ends in the log, and it replaces nothing of that version or a later one: an attempt that was
+// given up and arrives late does nothing, however the events are batched when they are folded again. A removed document
+// leaves a tombstone with nothing but the tenant and the time, for without it such an attempt would bring the document back.
+// [Index.Sweep] deletes tombstones that are older than any such attempt.
+//
+// The last write of a batch is its mark, in a point of its own. A collection whose mark is before that of the last batch has
+// lost what the server had said was applied; so has one without a mark.
 //
 // # What it costs
 //
@@ -40,5 +44,5 @@
 // see several instants, and a query beside a write may find one document as it was and another as it is. A tenant's dimension
 // of a model stays, in a point of its own, after the last of its vectors. There must be one writer at a time, which nothing
 // here enforces, and the bytes of what was removed leave the server's disk when it optimizes its segments, which cannot be
-// asked for.
+// asked for. The order in which a server loses writes is that of one shard.
 package qdrantindex

@@ -31,3 +31,6 @@ type CallError struct{ Code codes.Code }
 
 // Error tells the code, and not the server's words, which may quote what was sent.
 func (e *CallError) Error() string { return fmt.Sprintf("qdrantindex: server answers %s", e.Code) }
+
+// Gone reports whether the server does not have the collection.
+func (e *CallError) Gone() bool { return e.Code == codes.NotFound }

@@ -195,11 +195,11 @@ func TestFaults(t *testing.T) {
 		want         error
 		calls        int
 	}{
-		{"unavailable once before a write", "Points/Upsert", put, repeat(lostBefore, 1), nil, 2},
-		{"unavailable once after a write", "Points/Upsert", put, repeat(lostAfter, 1), nil, 2},
+		{"unavailable once before a write", "Points/Upsert", put, repeat(lostBefore, 1), nil, 3},
+		{"unavailable once after a write", "Points/Upsert", put, repeat(lostAfter, 1), nil, 3},
 		{"unavailable before a write", "Points/Upsert", put, repeat(lostBefore, 9), qdrantindex.ErrUnavailable, attempts},
 		{"unavailable after a write", "Points/Upsert", put, repeat(lostAfter, 9), qdrantindex.ErrUnavailable, attempts},
-		{"acknowledged once", "Points/Upsert", put, repeat(answers(qdrant.UpdateStatus_Acknowledged), 1), nil, 2},
+		{"acknowledged once", "Points/Upsert", put, repeat(answers(qdrant.UpdateStatus_Acknowledged), 1), nil, 3},
 		{
 			"acknowledged only", "Points/Upsert", put, repeat(answers(qdrant.UpdateStatus_Acknowledged), 9),
 			qdrantindex.ErrNotCompleted, attempts,
@@ -208,7 +208,7 @@ func TestFaults(t *testing.T) {
 			"not waited for", "Points/Upsert", put, repeat(answers(qdrant.UpdateStatus_WaitTimeout), 9),
 			qdrantindex.ErrNotCompleted, attempts,
 		},
-		{"slow once", "Points/Upsert", put, repeat(slow, 1), nil, 2},
+		{"slow once", "Points/Upsert", put, repeat(slow, 1), nil, 3},
 		{"unavailable once for a read", "Points/Query", search, repeat(lostBefore, 1), nil, 3},
 		{"unavailable for a read", "Points/Facet", search, repeat(lostAfter, 9), qdrantindex.ErrUnavailable, attempts},
 	} {
@@ -250,7 +250,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSizes reads more than the four MiB that a client takes at most if it is not told otherwise, and is told when it cannot.
+// TestSizes reads more than the four MiB that a client takes at most if it is not told otherwise, reads it in smaller pages
+// where it must not, and is told where one document is more than may be read.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	address := qdranttest.Address(t)
@@ -270,15 +271,19 @@ func TestSizes(t *testing.T) {
 	if c, err := b.Candidates(t.Context(), q); err != nil || len(c.Lexical) != 40 {
 		t.Fatalf("%d hits: %v", len(c.Lexical), err)
 	}
-	w := &wire{}
-	small := openWired(t, address, w, func(c *qdrantindex.Config) {
-		c.DialOptions = append(c.DialOptions, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(4<<20)))
-	})
-	w.set("Points/Get")
-	_, err := small.Index(b.Name()).Candidates(t.Context(), q)
+	limited := func(bytes int) (index.Candidates, error) {
+		c := openWired(t, address, &wire{}, func(c *qdrantindex.Config) {
+			c.DialOptions = append(c.DialOptions, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(bytes)))
+		})
+		return c.Index(b.Name()).Candidates(t.Context(), q)
+	}
+	if c, err := limited(1 << 20); err != nil || len(c.Lexical) != 40 {
+		t.Errorf("in smaller pages: %d hits: %v", len(c.Lexical), err)
+	}
+	_, err := limited(100 << 10)
 	refused := (*qdrantindex.CallError)(nil)
-	if !errors.As(err, &refused) || refused.Code != codes.ResourceExhausted || w.count() != 1 {
-		t.Errorf("too large an answer: %v after %d calls", err, w.count())
+	if !errors.As(err, &refused) || refused.Code != codes.ResourceExhausted {
+		t.Errorf("too large a document: %v", err)
 	}
 }
 
@@ -408,5 +413,86 @@ func TestLateAttempt(t *testing.T) {
 		t.Fatalf("sweep: %v", err)
 	}
 	arrives() // without a tombstone it does what the tombstone is there against
+	count(1)
+}
+
+// TestLateBatch has an attempt to write a batch arrive when the events of the batch were folded again in other batches, and
+// more with them. Nothing is as the attempt says any more, though one of its documents was written often.
+func TestLateBatch(t *testing.T) {
+	t.Parallel()
+	w := &wire{}
+	address := qdranttest.Address(t)
+	b := newBackend(t, openWired(t, address, w, nil))
+	at := func(position, round uint64) qdrantindex.Mark {
+		return qdrantindex.Mark{Log: "log", Position: position, Round: round}
+	}
+	apply := func(m qdrantindex.Mark, ops ...index.Op) {
+		t.Helper()
+		if err := b.applyAt(t.Context(), m, ops); err != nil {
+			t.Fatalf("apply at %v: %v", m, err)
+		}
+	}
+	count := func(want int) {
+		t.Helper()
+		if n, err := b.Count(t.Context(), query().Filter); err != nil || n != want {
+			t.Fatalf("%d documents (%v), want %d", n, err, want)
+		}
+	}
+	often := func(seq uint64) index.Doc { return note("b", seq, 1) }
+	for i := range uint64(5) {
+		apply(at(5+i, 0), often(5+i))
+	}
+	var late []func() error
+	kept := func(ctx context.Context, req, _ any, _ func() error) error {
+		if in, ok := req.(*qdrant.UpsertPoints); ok {
+			late = append(late, func() error {
+				_, err := raw(t, address).Upsert(context.WithoutCancel(ctx), in)
+				return err
+			})
+		}
+		return status.Error(codes.Internal, "gone")
+	}
+	for _, m := range []qdrantindex.Mark{at(21, 0), at(22, 0)} {
+		w.set("Points/Upsert", kept)
+		ops := []index.Op{note("a", 20, 1), often(21)}
+		if m.Position == 22 { // it ends with a removal, and another batch at the same position follows
+			ops = append(ops, index.Removal{Tenant: "acme", Subject: "secret-subject", ID: "b"})
+		}
+		if err := b.applyAt(t.Context(), m, ops); err == nil {
+			t.Fatal("the batch was not cut off")
+		}
+	}
+	w.set("")
+	if len(late) != 2 {
+		t.Fatalf("%d attempts are late", len(late))
+	}
+	arrive := func() {
+		t.Helper()
+		for _, send := range late {
+			if err := send(); err != nil {
+				t.Fatalf("late attempt: %v", err)
+			}
+		}
+	}
+	apply(at(20, 0), note("a", 20, 1))
+	apply(at(21, 0), often(21))
+	apply(at(22, 0), index.Removal{Tenant: "acme", Subject: "secret-subject", ID: "b"})
+	count(1)
+	apply(at(22, 1), index.SubjectRemoval{Tenant: "acme", Subject: "secret-subject"})
+	count(0)
+	arrive()
+	count(0)
+	// The mark says how far the index is, whatever comes late.
+	if m, err := b.Noted(t.Context()); err != nil || m != at(22, 1) {
+		t.Errorf("the collection is at %v (%v)", m, err)
+	}
+	if err := b.Note(t.Context(), at(22, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := b.Noted(t.Context()); err != nil || m != at(22, 1) {
+		t.Errorf("the collection went back to %v (%v)", m, err)
+	}
+	// Without the attempts on their way, a document comes again.
+	apply(at(23, 0), note("a", 23, 1))
 	count(1)
 }

@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	maxFetch  = 16384 // documents asked for in one ranked list, and values in one facet
-	pageSize  = 256   // points read or written in one request
+	maxFetch = 16384 // documents asked for in one ranked list, and values in one facet
+	pageSize = 256   // points read or written in one request
+	// pageBytes is what points come to that are written in one request, unless it is one point.
+	pageBytes = 4 << 20
 	wordsName = "words"
 
 	// Graphs for approximate search are built for each tenant, and never used: every search is exact. Small ones cost the

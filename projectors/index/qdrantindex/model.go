@@ -16,7 +16,6 @@ type model struct {
 	dim int
 	// norm bounds the lengths of the vectors: they are up to 2 to the power of it.
 	norm    int
-	version int64 // of its point, zero if there is none
 	changed bool
 }
 
@@ -28,7 +27,7 @@ func (ix *Index) model(ctx context.Context, tenant, name string) (model, error) 
 	}
 	p := points[0].GetPayload()
 	r := reader{payload: p}
-	m := model{dim: int(r.number(fieldDim)), norm: int(r.number(fieldNorm)), version: r.number(fieldWrite)}
+	m := model{dim: int(r.number(fieldDim)), norm: int(r.number(fieldNorm))}
 	if r.bad || !isRow(p, rowModel, tenant) || m.dim < 1 || m.dim > index.MaxDim {
 		return model{}, fmt.Errorf("read model: %w", index.ErrCorrupt)
 	}

@@ -31,8 +31,8 @@ type write struct {
 }
 
 // point gives a write its version.
-func (w *write) point(version int64) (*qdrant.PointStruct, error) {
-	w.payload[fieldWrite] = version
+func (w *write) point(m Mark) (*qdrant.PointStruct, error) {
+	w.payload[fieldWrite], w.payload[fieldRound] = int64(m.Position), int64(m.Round) //nolint:gosec // a log is not that long.
 	payload, err := qdrant.TryValueMap(w.payload)
 	if err != nil {
 		return nil, fmt.Errorf("encode point: %w", index.ErrToken) // the cause may quote a value

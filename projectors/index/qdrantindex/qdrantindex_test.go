@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,12 +44,16 @@ func open(tb testing.TB, address string) *qdrantindex.Client {
 	return c
 }
 
-// backend is an index in a collection of its own.
-type backend struct{ *qdrantindex.Index }
+// backend is an index in a collection of its own, and a log in which each batch is one event.
+type backend struct {
+	*qdrantindex.Index
+
+	log *atomic.Uint64
+}
 
 func newBackend(tb testing.TB, c *qdrantindex.Client) backend {
 	tb.Helper()
-	b := backend{c.Index("test-" + strings.ReplaceAll(tb.Name(), "/", "-"))}
+	b := backend{c.Index("test-" + strings.ReplaceAll(tb.Name(), "/", "-")), new(atomic.Uint64)}
 	if err := errors.Join(b.Index.Drop(tb.Context()), b.Create(tb.Context())); err != nil {
 		tb.Fatalf("create: %v", err)
 	}
@@ -61,6 +66,10 @@ func newBackend(tb testing.TB, c *qdrantindex.Client) backend {
 }
 
 func (b backend) Apply(ctx context.Context, ops []index.Op) error {
+	return b.applyAt(ctx, qdrantindex.Mark{Log: "log", Position: b.log.Add(1)}, ops)
+}
+
+func (b backend) applyAt(ctx context.Context, m qdrantindex.Mark, ops []index.Op) error {
 	w := b.NewWriter()
 	keys := make([]qdrantindex.Key, 0, len(ops))
 	for _, op := range ops {
@@ -75,7 +84,8 @@ func (b backend) Apply(ctx context.Context, ops []index.Op) error {
 	for _, op := range ops {
 		errs = append(errs, write(ctx, w, op))
 	}
-	return errors.Join(append(errs, w.Flush(ctx))...)
+	_, err := w.Flush(ctx, m)
+	return errors.Join(append(errs, err)...)
 }
 
 func keyOf(op index.Op) (qdrantindex.Key, bool) {

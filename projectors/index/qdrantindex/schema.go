@@ -6,6 +6,7 @@ import "github.com/qdrant/go-client/qdrant"
 const (
 	fieldRow      = "row"
 	fieldWrite    = "write"
+	fieldRound    = "round"
 	fieldTenant   = "tenant"
 	fieldSubject  = "subject"
 	fieldID       = "id"
@@ -39,6 +40,7 @@ const (
 	fieldDim  = "dim"
 	fieldNorm = "norm"
 	fieldDead = "dead"
+	fieldLog  = "log"
 
 	// A number that can have any value of 64 bits is in two fields, each of which a float64 counts exactly: ranges are
 	// given as those.
@@ -50,6 +52,7 @@ const (
 	rowDocument = "document"
 	rowDead     = "dead"
 	rowModel    = "model"
+	rowMark     = "mark"
 )
 
 // field is a payload field with an index.
@@ -87,7 +90,7 @@ func schema() []field {
 		list = append(list, keyword(name))
 	}
 	list = append(list,
-		number(fieldWrite, false, true), number(fieldDead, false, true),
+		number(fieldWrite, false, true), number(fieldRound, false, true), number(fieldDead, false, true),
 		number(fieldKind, true, true), number(fieldTrust, false, true),
 		number(fieldTerms, true, false), number(fieldLength, true, false))
 	for _, name := range [...]string{

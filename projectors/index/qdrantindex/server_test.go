@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -286,11 +287,11 @@ func TestTombstones(t *testing.T) {
 		if row != "dead" {
 			continue
 		}
-		if len(p.GetPayload()) != 4 || p.GetPayload()["subject"] != nil || len(p.GetVectors().GetVectors().GetVectors()) != 0 {
+		if len(p.GetPayload()) != 5 || p.GetPayload()["subject"] != nil || len(p.GetVectors().GetVectors().GetVectors()) != 0 {
 			t.Errorf("a tombstone tells more than it must: %v", p)
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"dead": 2, "document": 1, "model": 1}, rows); diff != "" {
+	if diff := cmp.Diff(map[string]int{"mark": 1, "dead": 2, "document": 1, "model": 1}, rows); diff != "" {
 		t.Errorf("points (-want +got):\n%s", diff)
 	}
 }
@@ -302,7 +303,7 @@ func TestAlias(t *testing.T) {
 	var sides [2]backend
 	for i := range sides {
 		ix := c.Index("alias-" + strconv.Itoa(i))
-		sides[i] = backend{ix}
+		sides[i] = backend{ix, new(atomic.Uint64)}
 		if err := ix.Create(t.Context()); err != nil {
 			t.Fatalf("create: %v", err)
 		}
@@ -386,12 +387,13 @@ func TestFlushed(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, open(t, qdranttest.Address(t)))
 	w := b.NewWriter()
-	if err := w.Flush(t.Context()); err != nil {
+	if wrote, err := w.Flush(t.Context(), qdrantindex.Mark{}); err != nil || wrote {
 		t.Fatalf("flush: %v", err)
 	}
+	_, again := w.Flush(t.Context(), qdrantindex.Mark{})
 	_, err := w.RemoveSubject(t.Context(), "acme", "s")
 	for _, err := range []error{
-		w.Flush(t.Context()), w.Load(t.Context(), qdrantindex.Key{Tenant: "acme", ID: "a"}), w.Put(t.Context(), note("a", 1, 1)), err,
+		again, w.Load(t.Context(), qdrantindex.Key{Tenant: "acme", ID: "a"}), w.Put(t.Context(), note("a", 1, 1)), err,
 	} {
 		if !errors.Is(err, qdrantindex.ErrFlushed) {
 			t.Errorf("a writer that has ended gives %v", err)

@@ -33,9 +33,7 @@ type subjectKey struct{ tenant, subject string }
 
 // entry is one document that the batch touches.
 type entry struct {
-	key Key
-	// version is that of its point, zero if there is none.
-	version int64
+	key     Key
 	stored  bool    // the point is of a document, and not the tombstone of one
 	cur     *memory // nil when the document is not there, or no longer
 	changed bool
@@ -102,10 +100,8 @@ func (e *entry) read(p *qdrant.RetrievedPoint) error {
 		return fmt.Errorf("read points: %w", index.ErrCorrupt)
 	}
 	payload := p.GetPayload()
-	r := reader{payload: payload}
-	e.version = r.number(fieldWrite)
 	e.stored = isRow(payload, rowDocument, e.key.Tenant)
-	if r.bad || (!e.stored && !isRow(payload, rowDead, e.key.Tenant)) {
+	if !e.stored && !isRow(payload, rowDead, e.key.Tenant) {
 		return fmt.Errorf("read point: %w", index.ErrCorrupt)
 	}
 	if !e.stored {
@@ -263,13 +259,12 @@ func (w *Writer) RemoveSubject(ctx context.Context, tenant, subject string) (mor
 	for _, p := range points {
 		r := reader{payload: p.GetPayload()}
 		key := Key{Tenant: tenant, ID: r.name(fieldID)}
-		version := r.number(fieldWrite)
 		if r.bad {
 			return false, fmt.Errorf("read point: %w", index.ErrCorrupt)
 		}
 		if w.entries[key] == nil {
 			e := w.add(key)
-			e.version, e.stored, e.changed = version, true, true
+			e.stored, e.changed = true, true
 		}
 	}
 	for _, e := range w.order {
@@ -286,7 +281,7 @@ func (ix *Index) documentsOf(ctx context.Context, k subjectKey, from *qdrant.Poi
 	points, err = ask(ctx, ix.client, "read subject", func(ctx context.Context) (list []*qdrant.RetrievedPoint, err error) {
 		list, next, err = ix.client.c.ScrollAndOffset(ctx, &qdrant.ScrollPoints{
 			CollectionName: ix.collection, Filter: f, Offset: from, Limit: new(uint32(pageSize)),
-			WithPayload: qdrant.NewWithPayloadInclude(fieldID, fieldWrite), WithVectors: qdrant.NewWithVectorsEnable(false),
+			WithPayload: qdrant.NewWithPayloadInclude(fieldID), WithVectors: qdrant.NewWithVectorsEnable(false),
 		})
 		return list, err //nolint:wrapcheck // call says what it was.
 	})
