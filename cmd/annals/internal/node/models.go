@@ -8,6 +8,7 @@ import (
 
 	"github.com/annals-memory/annals/events"
 	"github.com/annals-memory/annals/producers/embed"
+	"github.com/annals-memory/annals/producers/embed/bge"
 	"github.com/annals-memory/annals/producers/embed/openai"
 	"github.com/annals-memory/annals/producers/embed/uselite"
 )
@@ -25,6 +26,7 @@ type builtin struct {
 func builtins() []builtin {
 	return []builtin{
 		{name: "uselite", load: func() (embed.Embedder, error) { return uselite.New() }},
+		{name: "bge", load: func() (embed.Embedder, error) { return bge.New() }},
 	}
 }
 
