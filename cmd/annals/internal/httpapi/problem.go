@@ -10,6 +10,7 @@ import (
 
 	"github.com/annals-memory/annals/cmd/annals/internal/auth"
 	"github.com/annals-memory/annals/events"
+	"github.com/annals-memory/annals/projectors"
 	"github.com/annals-memory/annals/query"
 	"github.com/annals-memory/annals/tombstones"
 	"github.com/annals-memory/annals/tombstones/ledger"
@@ -78,6 +79,7 @@ func problemOf(err error) (p Problem, ok bool) {
 		{events.ErrBehind, http.StatusServiceUnavailable, "behind", "the views have not reached the position; try again"},
 		{events.ErrNotWritable, http.StatusServiceUnavailable, "log_not_writable", "the log cannot be written, mostly because its disk is full; reads go on, and writes do when there is room and the server was started again"},
 		{events.ErrUnavailable, http.StatusServiceUnavailable, "log_unavailable", "the log does not answer; a retry with the same idempotency key is safe"},
+		{projectors.ErrIndexUnavailable, http.StatusServiceUnavailable, "index_unavailable", "the search index does not answer or is being built anew; other reads and writes go on"},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable, "timeout", "it took too long; a retry with the same idempotency key is safe"},
 		{context.Canceled, http.StatusServiceUnavailable, "canceled", "the request ended"},
 	} {

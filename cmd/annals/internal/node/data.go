@@ -152,16 +152,35 @@ func keepPlace(data, place string) error {
 	return replaceFile(filepath.Join(data, placeFile), []byte(place+"\n"))
 }
 
-// replaceFile writes a file of mode 0600 that is there in full or not at all.
+// replaceFile writes a file of mode 0600 that is there in full or not at all, after
+// a power cut too.
 func replaceFile(path string, b []byte) error {
 	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, b, 0o600); err != nil {
+	if err := writeSynced(tmp, b); err != nil {
 		return fmt.Errorf("write file: %w", err)
 	}
 	if err := os.Rename(tmp, path); err != nil {
 		return fmt.Errorf("write file: %w", err)
 	}
+	dir, err := os.Open(filepath.Dir(path)) //nolint:gosec // The path is the operator's data directory.
+	if err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
 	return nil
+}
+
+func writeSynced(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // as above.
+	if err != nil {
+		return err //nolint:wrapcheck // the caller says what it was.
+	}
+	if _, err = f.Write(b); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 type announcement struct {

@@ -22,6 +22,10 @@ import (
 var ErrIndexElsewhere = errors.New("the search index of this data directory is in Qdrant: " +
 	"name the server, or delete its collections and then the file " + indexFile)
 
+// ErrBadIndexFile says that what notes the names of the collections is not readable.
+var ErrBadIndexFile = errors.New("the names of this directory's collections in Qdrant are not known: put " + indexFile +
+	" back, or delete it and the collections and the index is built anew under other names")
+
 // indexFile has the prefix of the names of the directory's collections.
 const indexFile = "qdrant.prefix"
 
@@ -38,12 +42,11 @@ type QdrantOptions struct {
 // openIndex connects to the server that has the search index, if one does.
 func (n *Node) openIndex(ctx context.Context, o Options) (*projectors.Qdrant, error) {
 	path := filepath.Join(o.Data, indexFile)
-	prefix, err := os.ReadFile(path) //nolint:gosec // a file of our own.
-	known := err == nil
+	prefix, err := readPrefix(path)
 	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("read index prefix: %w", err)
-	case o.Qdrant.Address == "" && known:
+	case err != nil:
+		return nil, err
+	case o.Qdrant.Address == "" && prefix != "":
 		return nil, ErrIndexElsewhere
 	case o.Qdrant.Address == "":
 		return nil, nil //nolint:nilnil // no index elsewhere is no error.
@@ -55,16 +58,41 @@ func (n *Node) openIndex(ctx context.Context, o Options) (*projectors.Qdrant, er
 	if n.qdrant, err = qdrantindex.Open(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("connect to Qdrant: %w", err)
 	}
-	if !known {
+	if prefix == "" {
 		// No other directory may use the same collections, whatever server both are given.
-		random := make([]byte, 8)
+		random := make([]byte, prefixBytes)
 		if _, err := rand.Read(random); err != nil {
 			return nil, fmt.Errorf("make index prefix: %w", err)
 		}
-		prefix = []byte("annals-" + hex.EncodeToString(random) + "\n")
-		if err := os.WriteFile(path, prefix, 0o600); err != nil {
-			return nil, fmt.Errorf("write index prefix: %w", err)
+		prefix = prefixBegins + hex.EncodeToString(random)
+		if err := replaceFile(path, []byte(prefix+"\n")); err != nil {
+			return nil, fmt.Errorf("note index prefix: %w", err)
 		}
 	}
-	return &projectors.Qdrant{Client: n.qdrant, Prefix: strings.TrimSpace(string(prefix))}, nil
+	return &projectors.Qdrant{Client: n.qdrant, Prefix: prefix}, nil
+}
+
+// A prefix is a word and the hexadecimal form of so many random bytes.
+const (
+	prefixBegins = "annals-"
+	prefixBytes  = 8
+)
+
+// readPrefix reads the prefix of the names of the collections, "" if none was made. One
+// that is not as it was made would name those of nobody, or of somebody else.
+func readPrefix(path string) (string, error) {
+	b, err := os.ReadFile(path) //nolint:gosec // a file of our own.
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read index prefix: %w", err)
+	}
+	prefix, ended := strings.CutSuffix(string(b), "\n")
+	digits, begins := strings.CutPrefix(prefix, prefixBegins)
+	random, err := hex.DecodeString(digits)
+	if !ended || !begins || err != nil || len(random) != prefixBytes || digits != strings.ToLower(digits) {
+		return "", ErrBadIndexFile
+	}
+	return prefix, nil
 }

@@ -77,8 +77,8 @@ var ErrStuck = errors.New("the log does not deliver what it announces; it may be
 func (n *Node) inRecovery() bool { return n.recovers && n.damage.Load() != nil }
 
 // CatchUp returns when the views have folded the log as it stands, or with an
-// error when the node ends or the log does not go on. In recovery mode there is
-// nothing to wait for.
+// error when the node ends or the log does not go on. A search index outside is
+// waited for without end. In recovery mode there is nothing to wait for.
 func (n *Node) CatchUp(ctx context.Context) error {
 	if n.inRecovery() {
 		return nil // nobody is going to read
@@ -103,10 +103,15 @@ func (n *Node) CatchUp(ctx context.Context) error {
 			return fmt.Errorf("catch up: %w", err)
 		}
 		still += tellEvery
-		if now := n.views.Position(); now > at {
+		waits := n.views.Waiting()
+		if now := n.views.Position(); now > at || waits != "" {
 			at, still = now, 0
 		}
-		n.logger.LogAttrs(ctx, slog.LevelWarn, "views are catching up", slog.Uint64("position", at), slog.Uint64("head", state.Last))
+		tell := []slog.Attr{slog.Uint64("position", at), slog.Uint64("head", state.Last)}
+		if waits != "" {
+			tell = append(tell, slog.String("waits_for", waits))
+		}
+		n.logger.LogAttrs(ctx, slog.LevelWarn, "views are catching up", tell...)
 		if still >= stuckAfter {
 			return fmt.Errorf("catch up at %d of %d: %w", at, state.Last, ErrStuck)
 		}
