@@ -116,7 +116,7 @@ func (c *Case) provenance() events.Gate {
 			return gate(GateProvenance, events.DecisionReject, ReasonReviewed)
 		case events.VerdictEdit:
 			return gate(GateProvenance, events.DecisionReject, ReasonEdited)
-		case events.VerdictApprove:
+		case events.VerdictApprove, events.VerdictWithdraw:
 		}
 	}
 	if c.Candidate.Trust.IsUntrusted() {

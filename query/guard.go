@@ -80,7 +80,7 @@ func withhold[T interface{ isSuspicious() bool }](r *reading, list []T) (left []
 
 func (f Fact) isSuspicious() bool { return f.Suspicious }
 
-func (e Episode) isSuspicious() bool { return e.Suspicious } //nolint:gocritic // As with a fact.
+func (e Episode) isSuspicious() bool { return e.Suspicious }
 
 // withholds reports whether a fact is one that is withheld from the caller.
 func (s *Service) withholds(ctx context.Context, r *reading, row *projectors.FactRow) (bool, error) {

@@ -151,7 +151,9 @@ func (a *API) traces() {
 			return c.Query.Traces(ctx, r.Caller, r.In)
 		})
 	add(a, Route{Method: http.MethodGet, Path: "/v1/weights", Summary: "The named weights of a ranking.", Roles: readers},
-		func(_ context.Context, r Request[None]) (query.WeightsAnswer, error) { return c.Query.Weights(r.Caller) })
+		func(_ context.Context, r Request[None]) (query.WeightsAnswer, error) {
+			return c.Query.Weights(r.Caller)
+		})
 	add(a, Route{Method: http.MethodGet, Path: "/v1/traces/{id}", Summary: "Which memories an answer was made of.", Roles: readers, Reads: true},
 		func(ctx context.Context, r Request[position]) (query.TraceAnswer, error) {
 			return c.Query.Trace(ctx, r.Caller, record(r, r.In.WaitFor))

@@ -14,6 +14,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/annals-memory/annals/cmd/annals/internal/auth"
+	"github.com/annals-memory/annals/events/disk"
 )
 
 // ErrLocked says that another process has the data directory open.
@@ -162,18 +163,14 @@ func replaceFile(path string, b []byte) error {
 	if err := os.Rename(tmp, path); err != nil {
 		return fmt.Errorf("write file: %w", err)
 	}
-	dir, err := os.Open(filepath.Dir(path)) //nolint:gosec // The path is the operator's data directory.
-	if err != nil {
-		return fmt.Errorf("write file: %w", err)
-	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+	if err := disk.SyncDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("write file: %w", err)
 	}
 	return nil
 }
 
 func writeSynced(path string, b []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // as above.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // The path is the operator's data directory.
 	if err != nil {
 		return err //nolint:wrapcheck // the caller says what it was.
 	}

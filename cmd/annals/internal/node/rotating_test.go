@@ -163,7 +163,7 @@ func TestRootRotationSchedule(t *testing.T) {
 		stop = node.RunRotator(t.Context(), ring, month, func(ctx context.Context) error {
 			close(preparing)
 			<-ctx.Done()
-			return ctx.Err() //nolint:wrapcheck // as it is.
+			return ctx.Err()
 		}, tell)
 		<-preparing
 		before := time.Now()
