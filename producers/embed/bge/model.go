@@ -24,8 +24,8 @@ type Model struct{ *builtin.Model }
 
 var _ embed.Embedder = (*Model)(nil)
 
-// New reads the weights, which takes some 50 ms and 10 MB of memory beside the file itself; make one and share it. A
-// sound build has no error.
+// New reads the weights, which takes about a tenth of a second and 10 MB of memory beside the file itself; make one and
+// share it. A sound build has no error.
 func New() (*Model, error) { return load(weightsFile, gemm.Auto) }
 
 func load(blob []byte, k gemm.Kernel) (*Model, error) {
