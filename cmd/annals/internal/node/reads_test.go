@@ -100,11 +100,9 @@ func asks(r httpapi.Route, of about) (list []ask, ok bool) {
 		if of.session != "" {
 			list = append(list, ask{r.Method, r.Path, with(with(mine, "session", of.session), "kinds", []string{"episode"})})
 		}
-	case "GET /v1/traces":
-		get(r.Path, "limit", "1000")
 	case "GET /v1/traces/{id}":
 		each(of.traces)
-	case "GET /v1/subjects/{subject}/consents": // which hold nothing of a memory; they have a test of their own
+	case "GET /v1/subjects/{subject}/consents", "GET /v1/traces": // which hold no word of a memory; they have tests of their own
 	case "GET /v1/subjects/{subject}/export":
 		get("/v1/subjects/" + of.subject + "/export")
 		get("/v1/subjects/"+of.subject+"/export", "as_of", stamp(of.valid))
