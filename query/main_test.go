@@ -4,12 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server/ats"
+	"github.com/annals-memory/annals/internal/nodetest"
 )
 
-func TestMain(m *testing.M) {
-	// All servers of a process share one clock, which the first of them starts and
-	// the last one stops: neither may be one in a bubble of testing/synctest.
-	ats.Register()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(nodetest.Main(m)) }
