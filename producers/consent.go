@@ -13,15 +13,16 @@ import (
 
 // GrantConsent writes down that a subject agreed to one category being kept, and on
 // what basis. A subject that is unknown is known from then on. Granting what is
-// granted again appends nothing, unless a basis is given. A caller of an external or
-// tool channel cannot grant, whatever its roles. The errors are ErrForbidden, an InputError, ErrForgotten for a subject that is being forgotten,
-// ErrHeld for one that is kept under a hold after that, the log's, and the ledger's: after one of them the same
-// call completes it.
+// granted again appends nothing, unless a basis is given. A channel below the trust of a
+// user cannot grant, whatever its roles: an agent could else keep what its subject has
+// said no to. The errors are ErrForbidden, an InputError, ErrForgotten for a subject that
+// is being forgotten, ErrHeld for one that is kept under a hold after that, the log's, and
+// the ledger's: after one of them the same call completes it.
 func (g *Gateway) GrantConsent(ctx context.Context, caller events.Caller, subject, category, basis string) (Written, error) {
 	if err := permit(caller, events.RoleAgent, events.RoleAdmin); err != nil {
 		return Written{}, err
 	}
-	if caller.Trust.IsUntrusted() {
+	if caller.Trust < events.TrustUser {
 		return Written{}, events.ErrForbidden
 	}
 	err := first(required("subject", subject), required("category", category), categoryName("category", category), text("basis", basis))

@@ -89,6 +89,9 @@ func metadata(m map[string]jsontext.Value) error {
 		if err := first(required("metadata", k), jsonValue("metadata", m[k])); err != nil {
 			return err
 		}
+		if !token.Comparable(m[k]) {
+			return malformed("out_of_range", "metadata", "numbers with a fraction or an exponent must be within float64")
+		}
 		size += len(k) + len(m[k]) + len(`"":,`)
 	}
 	if size > MaxMetadata {

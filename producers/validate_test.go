@@ -103,6 +103,12 @@ func TestCaptureRules(t *testing.T) {
 			func(r *producers.CaptureRequest) { r.Metadata = map[string]jsontext.Value{"k": jsontext.Value(`{`)} },
 			rule{events.Malformed, "not_json", "metadata"},
 		},
+		"metadata beyond float64": {
+			func(r *producers.CaptureRequest) {
+				r.Metadata = map[string]jsontext.Value{"a": jsontext.Value("2e400")}
+			},
+			rule{events.Malformed, "out_of_range", "metadata"},
+		},
 		"metadata two values": {
 			func(r *producers.CaptureRequest) { r.Metadata = map[string]jsontext.Value{"k": jsontext.Value(`1 2`)} },
 			rule{events.Malformed, "not_json", "metadata"},

@@ -56,6 +56,12 @@ func TestForgetTrust(t *testing.T) {
 				t.Errorf("%s by trust %d: %v", name, trust, err)
 			}
 		}
+		if name == "grant" { // which an agent's channel cannot either, though it can do the rest
+			caller.Trust = events.TrustAgent
+			if err := call(t.Context(), caller, subject, id); !errors.Is(err, events.ErrForbidden) {
+				t.Errorf("%s by an agent: %v", name, err)
+			}
+		}
 		caller.Trust = events.TrustUser
 		end := n.End()
 		if err := call(t.Context(), caller, subject, id); err != nil || (n.End() == end) != (name == "dry run") {

@@ -189,6 +189,19 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+func TestComparable(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{
+		"1e400": false, "-2E400": false, "1e-400": false, "-0.1e-999": false,
+		"1e308": true, "5e-324": true, "0.0": true, "-0e-999": true, "0.1": true, `"1e400"`: true, "true": true,
+		"1" + strings.Repeat("0", 400): true, // an integer keeps its digits
+	} {
+		if token.Comparable(jsontext.Value(value)) != want {
+			t.Errorf("%.20s can be compared: %t", value, !want)
+		}
+	}
+}
+
 // What is beyond the greatest float64 is in its place, on either side of zero and
 // however long it is.
 func TestBeyondFloat64(t *testing.T) {

@@ -1,7 +1,9 @@
 package token
 
 import (
+	"bytes"
 	"fmt"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,6 +21,18 @@ func Canonical(v jsontext.Value) (jsontext.Value, error) {
 		return nil, fmt.Errorf("canonicalize value: %w", events.ErrInvalid) // the error itself may quote the value
 	}
 	return c, nil
+}
+
+// Comparable says whether a scalar keeps its size in [Canonical], which makes a float64
+// of a number with a fraction or an exponent: one beyond all float64 would be equal to
+// the greatest, and one below them to zero.
+func Comparable(v jsontext.Value) bool {
+	if v.Kind() != '0' || !bytes.ContainsAny(v, ".eE") {
+		return true
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	mantissa, _, _ := bytes.Cut(bytes.ToLower(v), []byte("e"))
+	return err == nil && (f != 0 || !bytes.ContainsAny(mantissa, "123456789"))
 }
 
 // Fingerprint returns what tells requests under one idempotency key apart. It is
