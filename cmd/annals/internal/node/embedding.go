@@ -246,6 +246,13 @@ func (e *embeddings) change(ctx context.Context, moved <-chan struct{}) (again b
 		if err := w.WaitFor(ctx, state); err != nil {
 			return true, fmt.Errorf("change the model: %w", err)
 		}
+		// The vectors stand behind what was embedded, and a generation is built as far as the one that serves has come.
+		if state, err = e.views.Head(ctx); err != nil {
+			return false, fmt.Errorf("change the model: %w", err)
+		}
+		if err := e.views.WaitFor(ctx, state); err != nil {
+			return true, fmt.Errorf("change the model: %w", err)
+		}
 	}
 	return e.build(ctx, want)
 }
