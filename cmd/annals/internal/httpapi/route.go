@@ -82,8 +82,8 @@ func add[In, Out any](a *API, route Route, call func(context.Context, Request[In
 		if err == nil && route.Method != http.MethodGet {
 			err = decodeBody(w, r, &req.In)
 		}
-		if err == nil && len(r.Header.Values("Idempotency-Key")) > 1 {
-			err = &events.InputError{Kind: events.Malformed, Code: "repeated_field", Field: "Idempotency-Key", Rule: "is given more than once"}
+		if err == nil {
+			err = checkKey(r.Header.Values("Idempotency-Key"))
 		}
 		if err != nil {
 			a.fail(w, r, err)
@@ -205,4 +205,16 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
+}
+
+// checkKey refuses the header that is there without a key: who sends it relies on being recognised.
+func checkKey(sent []string) error {
+	const field = "Idempotency-Key"
+	switch {
+	case len(sent) > 1:
+		return &events.InputError{Kind: events.Malformed, Code: "repeated_field", Field: field, Rule: "is given more than once"}
+	case len(sent) == 1 && sent[0] == "":
+		return &events.InputError{Kind: events.Malformed, Code: "missing", Field: field, Rule: "is empty"}
+	}
+	return nil
 }

@@ -76,6 +76,7 @@ func TestBadInput(t *testing.T) {
 		{"delete of what is not there", del, "/v1/facts/0190a1b2-0000-7000-8000-000000000000", "", 404, "not_found", "", nil},
 		{"an episode deleted as a fact", del, "/v1/facts/" + source, "", 404, "not_found", "", nil},
 		{"key with another body", post, "/v1/episodes", ep("text", "other"), 409, "idempotency_key_reused", "", []string{"Idempotency-Key", "k1"}},
+		{"empty key", post, "/v1/episodes", encode(episode), 400, "missing", "Idempotency-Key", []string{"Idempotency-Key", ""}},
 		{"unknown parameter", gets, "/v1/facts?subject=maria&tenant=else", "", 400, "unknown_field", "tenant", nil},
 		{"repeated parameter", gets, "/v1/facts?subject=maria&subject=x", "", 400, "repeated_field", "subject", nil},
 		{"no subject to list", gets, "/v1/facts", "", 400, "missing", "subject", nil},
