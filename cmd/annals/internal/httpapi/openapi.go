@@ -65,12 +65,32 @@ func timeSchemas() *jsonschema.ForOptions {
 		reflect.TypeFor[events.Time](): {
 			Type: "string", Format: "date-time", Description: "RFC 3339; an offset is required on input, output is UTC.",
 		},
-		reflect.TypeFor[jsontext.Value](): {Description: "Any JSON value."},
-		reflect.TypeFor[query.Filter]():   {Ref: filterRef},
+		reflect.TypeFor[jsontext.Value]():      {Description: "Any JSON value."},
+		reflect.TypeFor[query.Filter]():        {Ref: filterRef},
+		reflect.TypeFor[query.WeightsChoice](): weightsSchema(),
 		reflect.TypeFor[events.Trust](): {
 			Type: "string", Enum: []any{"external", "tool", "agent", "user", "human_verified", "system"},
 		},
 	}}
+}
+
+// weightsSchema is the one of a name or an object, which the Go type does not show.
+func weightsSchema() *jsonschema.Schema {
+	part := func() *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "number", Minimum: new(0.0), Maximum: new(1.0)}
+	}
+	return &jsonschema.Schema{
+		Description: "The name of configured weights, or weights that sum to 1; one that is not given is 0.",
+		Types:       []string{"string", "object"},
+		AnyOf: []*jsonschema.Schema{
+			{Type: "string", MinLength: new(1)},
+			{
+				Type:                 "object",
+				Properties:           map[string]*jsonschema.Schema{"relevance": part(), "freshness": part(), "reliability": part()},
+				AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+			},
+		},
+	}
 }
 
 func operation(route Route, opts *jsonschema.ForOptions) (map[string]any, error) {
